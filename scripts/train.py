@@ -1,0 +1,13 @@
+"""Train a policy: python scripts/train.py --task jumper.tripod --headless."""
+
+import sys
+
+try:
+  from mjrl.cli.train import main
+except ModuleNotFoundError as error:
+  sys.exit(
+    f"{error.name} is not installed for {sys.executable}: use .venv/bin/python after make train"
+  )
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,1 @@
+"""Train, replay, measure and export policies for legged robots on MuJoCo."""

@@ -1,0 +1,70 @@
+"""What a run prints first: everything that was resolved, and why."""
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from mjrl.sim.resolve import Resolved
+
+PACKAGES = {"mjrl": "mjrl", "mujoco": "mujoco", "rsl_rl": "rsl-rl-lib", "torch": "torch"}
+
+
+def banner(
+  *,
+  title: str,
+  task: str,
+  robot: str,
+  resolved: Resolved,
+  sources: Mapping[str, str],
+  seed: int,
+  log_dir: Path,
+  checkpoint: str,
+  window: str,
+  departures: str,
+) -> str:
+  """The block of lines, one fact each, with its reason in brackets.
+
+  Args:
+    title: what is run.
+    task: the task's name.
+    robot: the robot's name.
+    resolved: engine, device and counts.
+    sources: flag to where its value came from, for those that were given or set.
+    seed: the seed in force; drawn if sources lacks it.
+    log_dir: where this task's runs lie.
+    checkpoint: the file that is loaded, in words.
+    window: whether a window opens, in words.
+    departures: every way in which the run was asked to differ from the task.
+  """
+  why = {
+    field: reason.replace("given", sources.get(_FLAG_OF.get(field, field), "given"), 1)
+    for field, reason in resolved.reasons.items()
+  }
+  threads = str(resolved.threads) if resolved.threads else "none"
+  lines = [
+    ("task", f"{task}, robot {robot} ({sources.get('task', 'given')})"),
+    ("backend", f"{resolved.name} ({why['backend']})"),
+    ("device", f"{resolved.device} ({why['device']})"),
+    ("num_envs", f"{resolved.num_envs} ({why['num_envs']})"),
+    ("threads", f"{threads} ({why['threads']})"),
+    ("torch threads", f"{resolved.torch_threads} ({why['torch_threads']})"),
+    ("seed", f"{seed} ({sources.get('seed', 'drawn')})"),
+    ("versions", ", ".join(f"{name} {_version(dist)}" for name, dist in PACKAGES.items())),
+    ("logs", str(log_dir)),
+    ("checkpoint", checkpoint),
+    ("window", window),
+    ("departures", departures),
+  ]
+  width = max(len(label) for label, _ in lines)
+  return "\n".join([title, *(f"  {label.ljust(width)}  {text}" for label, text in lines)])
+
+
+# Fields of Resolved whose flag has another name.
+_FLAG_OF = {"threads": "cpu_threads"}
+
+
+def _version(distribution: str) -> str:
+  try:
+    return version(distribution)
+  except PackageNotFoundError:
+    return "(not installed)"

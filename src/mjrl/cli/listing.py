@@ -1,0 +1,18 @@
+"""The table that --list prints."""
+
+from collections.abc import Mapping
+
+from mjrl.tasks import Entry
+
+
+def task_table(tasks: Mapping[str, Entry]) -> str:
+  """Every task with its robot, its env count on each backend, and what it is."""
+  backends = list(dict.fromkeys(name for entry in tasks.values() for name in entry.num_envs))
+  header = ["task", "robot", *(f"envs on {name}" for name in backends), "what it is"]
+  rows = [
+    [name, entry.robot, *(str(entry.num_envs.get(b, "-")) for b in backends), entry.description]
+    for name, entry in tasks.items()
+  ]
+  widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+  lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, *rows)]
+  return "\n".join(lines)

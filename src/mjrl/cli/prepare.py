@@ -1,0 +1,147 @@
+"""From flags to a plan: what can be refused is refused here, before anything is built."""
+
+import os
+import random
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mjrl import tasks
+from mjrl.cli.flags import CommonFlags
+from mjrl.sim.resolve import BackendUnavailable, Resolved, nearest, resolve
+from mjrl.view.display import window_obstacle
+
+# For libraries that read them when they are loaded. OpenMP threads that spin while they wait take
+# the CPU from the physics; GitPython, which rsl_rl imports, fails where there is no git.
+ENVIRONMENT = {
+  "OMP_WAIT_POLICY": "PASSIVE",
+  "KMP_BLOCKTIME": "0",
+  "GIT_PYTHON_REFRESH": "quiet",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+  """What train and play both need to know.
+
+  Attributes:
+    task: the task's name.
+    entry: its entry in the registry.
+    resolved: engine, device and counts.
+    seed: given, or drawn.
+    log_dir: absolute folder of all runs.
+    headless: no window, because asked or because none can open.
+    window: the same in words.
+  """
+
+  task: str
+  entry: tasks.Entry
+  resolved: Resolved
+  seed: int
+  log_dir: Path
+  headless: bool
+  window: str
+
+
+def prepare(
+  flags: CommonFlags,
+  sources: Mapping[str, str],
+  num_envs: int | None,
+  default_num_envs: Mapping[str, int] | None,
+) -> Plan:
+  """Check the shared flags against the registry and this machine.
+
+  Args:
+    flags: the flags, settings applied.
+    sources: flag to where its value came from.
+    num_envs: --num_envs.
+    default_num_envs: for each backend; None takes the task's.
+
+  Raises:
+    ValueError: an unknown task or robot, or a value that no run could use.
+    BackendUnavailable: see mjrl.sim.resolve.
+  """
+  if flags.task is None:
+    raise ValueError(
+      f"no task: give --task NAME or set MJRL_TASK; valid names: {', '.join(tasks.TASKS)}"
+    )
+  entry = _entry(flags.task, sources.get("task", "given"))
+  _check_robot(flags.model, flags.task, entry.robot)
+  resolved = resolve(
+    backend=flags.backend,
+    device=flags.device,
+    num_envs=num_envs,
+    default_num_envs=entry.num_envs if default_num_envs is None else default_num_envs,
+    cpu_threads=flags.cpu_threads,
+  )
+  obstacle = "" if flags.headless else window_obstacle(sys.platform, os.environ)
+  window = "none (--headless)" if flags.headless else "yes"
+  return Plan(
+    task=flags.task,
+    entry=entry,
+    resolved=resolved,
+    seed=random.SystemRandom().randrange(2**31) if flags.seed is None else flags.seed,
+    log_dir=flags.log_dir.expanduser().absolute(),
+    headless=flags.headless or bool(obstacle),
+    window=f"none: {obstacle}; running headless" if obstacle else window,
+  )
+
+
+def start_torch(num_threads: int) -> None:
+  """Load torch with threads that do not spin, and not more of them than resolved."""
+  for name, value in ENVIRONMENT.items():
+    os.environ.setdefault(name, value)
+  import torch
+
+  torch.set_num_threads(num_threads)
+
+
+def without_traceback(work: Callable[[], int]) -> int:
+  """Run a command; a user's mistake ends in one line.
+
+  Returns:
+    The work's exit code; 2 for a value that cannot be used, 1 for a backend or a file that is not
+    there, 130 for Ctrl-C. Errors that other libraries raise keep their traceback: those are ours.
+  """
+  try:
+    return work()
+  except BackendUnavailable as error:
+    return _fail(error, 1)
+  except (FileNotFoundError, ValueError) as error:
+    if not _raised_by_mjrl(error):
+      raise
+    return _fail(error, 1 if isinstance(error, FileNotFoundError) else 2)
+  except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
+    return 130
+
+
+def _fail(error: Exception, code: int) -> int:
+  sys.stdout.flush()  # what was printed before the error stands before it
+  print(f"error: {error}", file=sys.stderr)
+  return code
+
+
+def _raised_by_mjrl(error: Exception) -> bool:
+  trace = error.__traceback__
+  while trace is not None and trace.tb_next is not None:
+    trace = trace.tb_next
+  return trace is not None and trace.tb_frame.f_globals["__name__"].startswith("mjrl.")
+
+
+def _entry(task: str, source: str) -> tasks.Entry:
+  try:
+    return tasks.entry(task)
+  except ValueError as error:
+    raise ValueError(str(error) if source == "given" else f"{source}: {error}") from None
+
+
+def _check_robot(model: str | None, task: str, robot: str) -> None:
+  if model is None or model == robot:
+    return
+  from mjrl.robots import ROBOTS
+
+  if model not in ROBOTS:
+    raise ValueError(f"there is no robot {model!r}; {nearest(model, ROBOTS)}")
+  raise ValueError(f"task {task} is made for {robot}, not for {model}: leave --model out")

@@ -1,0 +1,307 @@
+"""The step loop: a task's tables at work on an engine."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mjrl.envs.commands import Commands
+from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.observing import Group
+from mjrl.envs.readings import Readings, constants
+from mjrl.envs.scoring import Metrics, Rewards
+from mjrl.envs.state import State
+from mjrl.envs.task import Anneal, Event, Task
+from mjrl.envs.world import World
+from mjrl.sim.backend import Backend
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+  """What a control step gave; tensors are good until the next one.
+
+  observations    group to (N, width), of the new episode where one began
+  reward          (N,)
+  terminated      (N,) bool, ended in failure;  timed_out (N,) bool, ended by its length alone
+  terminal        group to (N, width) as it was before new episodes began, or None where none timed out
+  state           at the end of the step, before new episodes began
+  """
+
+  observations: dict[str, Tensor]
+  reward: Tensor
+  terminated: Tensor
+  timed_out: Tensor
+  terminal: dict[str, Tensor] | None
+  state: State
+
+
+class Env:
+  """N envs of a task, stepped together, each starting a new episode when its own is over."""
+
+  def __init__(
+    self,
+    task: Task,
+    backend: Backend,
+    seed: int,
+    *,
+    history: int | None = None,
+    anneal: Mapping[str, Anneal] | None = None,
+    spread_starts: bool = False,
+  ) -> None:
+    """Build the tables, fire startup events, and start every env.
+
+    Args:
+      task: what to do.
+      backend: the engine, holding the task's model.
+      seed: of every draw the environment makes.
+      history: frames of observation rows that keep several, in place of their own.
+      anneal: numbers that start easier than the task's own.
+      spread_starts: whether first episodes start at a random age, so that they do not all end at once.
+    """
+    self.task, self.robot, self.backend = task, task.robot, backend
+    self.num_envs, self.device = backend.num_envs, backend.device
+    self.dt_s, self.substeps = task.control_dt_s, task.substeps
+    n, device = self.num_envs, self.device
+    self.rng = torch.Generator(device).manual_seed(seed)
+    self._everyone = torch.ones(n, dtype=torch.bool, device=device)
+    self._nobody = ~self._everyone
+
+    joints, driven = len(self.robot.joints), len(self.robot.gait_joints)
+    self.world = World(
+      backend=backend,
+      robot=self.robot,
+      rng=self.rng,
+      start_qpos=torch.zeros(n, backend.model.nq, device=device),
+      start_qvel=torch.zeros(n, backend.model.nv, device=device),
+      encoder_bias_rad=torch.zeros(n, joints, device=device),
+    )
+    self._constants = constants(task, backend)
+    self._readings = Readings(self.robot, backend)
+    self._home = self._constants["home_rad"]
+    self._driven = self._constants["gait_joints"]
+    self._ctrl = self._home.expand(n, -1).clone()
+    self._cycle_steps = task.gait.cycle_steps if task.gait else 1
+
+    self.action = torch.zeros(n, driven, device=device)
+    self.last_action = torch.zeros(n, driven, device=device)
+    self.episode_steps = torch.zeros(n, dtype=torch.int64, device=device)
+    self.clock_steps = torch.zeros(n, dtype=torch.int64, device=device)
+    feet = len(self.robot.feet)
+    self._air = torch.zeros(n, feet, dtype=torch.int32, device=device)
+    self._contact = torch.zeros(n, feet, dtype=torch.int32, device=device)
+    self._peak = torch.zeros(n, feet, device=device)
+    self._touchdown = torch.zeros(n, feet, dtype=torch.bool, device=device)
+
+    self.commands = Commands(task.command, self.world, self.dt_s)
+    moved = {row.path.split(".")[1] for row in (anneal or {}).values()}
+    self.rewards = Rewards(task.rewards, n, device, self.dt_s, moved)
+    self.metrics = Metrics(task.metrics, device)
+    self.ladder = (
+      Ladder(task.curriculum, task, self.commands, self.rewards) if task.curriculum else None
+    )
+    self.annealing = {name: Annealing(row, self.rewards) for name, row in (anneal or {}).items()}
+    self._reset_events = [e for e in task.events.values() if e.when == "reset"]
+    self._interval_events = [e for e in task.events.values() if e.when == "interval"]
+    self._next_event = torch.zeros(
+      len(self._interval_events), n, dtype=torch.int64, device=device
+    )
+    self._ended = {name: 0.0 for name in (*task.terminations, "time_out", "diverged")}
+    self._episodes = 0
+    self._returns = torch.zeros(n, device=device)
+    self._finished: list[tuple[float, float]] = []
+
+    for event in task.events.values():
+      if event.when == "startup":
+        event.fn(self.world, self._everyone, **event.params)
+    for k, event in enumerate(self._interval_events):
+      self._next_event[k] = self._wait(event)
+    self._start(self._everyone)
+    self.state = self._read()
+    self.groups = {
+      name: Group(name, rows, self.state, self.dt_s, self.rng, history)
+      for name, rows in task.observations.items()
+    }
+    self._write_frames(self._everyone)
+    if spread_starts:
+      self.episode_steps.random_(task.episode_steps, generator=self.rng)
+
+  def reset(self) -> dict[str, Tensor]:
+    """Start a new episode in every env."""
+    self._start(self._everyone)
+    self.state = self._read()
+    self._write_frames(self._everyone)
+    return self.observations()
+
+  def observations(self) -> dict[str, Tensor]:
+    """Group to (N, width).  Reading changes nothing."""
+    return {name: group.read() for name, group in self.groups.items()}
+
+  def step(self, action: Tensor) -> Step:
+    """One control step of every env; the order below is the contract.
+
+    Args:
+      action: (N, G), any real numbers.
+    """
+    self._fire_due()
+    self._act(action)
+    self.backend.step(self.substeps)
+    self.episode_steps += 1
+    self.clock_steps = torch.remainder(self.clock_steps + 1, self._cycle_steps)
+    s = self._read()  # every row below sees this one State
+    self._count_feet(s)
+
+    failed, terminated = self._terminations(s)
+    timed_out = (self.episode_steps >= self.task.episode_steps) & ~terminated
+    reward = self.rewards(s)
+    bad = self.backend.take_diverged() | ~(reward + self._readings.total()).isfinite()
+    if self.backend.any(bad):
+      reward = torch.where(bad, 0.0, reward)
+      terminated, timed_out = terminated | bad, timed_out & ~bad
+      failed["diverged"] = bad
+    self.metrics.add(s)
+    self._returns += reward
+    ended = terminated | timed_out
+    holds = self.commands.advance(s, ended, terminated)
+    if self.ladder:
+      self.ladder.step(holds)
+
+    self.state = s.replace(command=self.commands.value)
+    self._write_frames()
+    terminal = None
+    if self.backend.any(ended):
+      terminal = self.observations() if self.backend.any(timed_out) else None
+      self._log_ended(failed | {"time_out": timed_out}, ended)
+      self._start(ended)
+      self.state = self._read()
+      self._write_frames(ended)
+    return Step(
+      observations=self.observations(),
+      reward=reward,
+      terminated=terminated,
+      timed_out=timed_out,
+      terminal=terminal,
+      state=s,
+    )
+
+  def end_iteration(self, index: int) -> dict[str, float]:
+    """Move what anneals, and take what was measured since the last call, by its name in the log."""
+    metrics = self.metrics.drain()
+    log = {f"Episode_Reward/{k}": v for k, v in self.rewards.drain(self.task.episode_s).items()}
+    log |= {f"Metrics/{k}": v for k, v in metrics.items()}
+    if self.ladder:
+      log |= {f"Curriculum/command/{k}": v for k, v in self.ladder.log().items()}
+    for name, row in self.annealing.items():
+      row.iteration(index, metrics)
+      log |= {f"Curriculum/{name}/{k}": v for k, v in row.log().items()}
+    if self._episodes:
+      log |= {f"Episode_Termination/{k}": v / self._episodes for k, v in self._ended.items()}
+    log["Metrics/diverged"] = self._ended["diverged"]
+    self._ended = dict.fromkeys(self._ended, 0.0)
+    self._episodes = 0
+    return log
+
+  def take_finished(self) -> list[tuple[float, float]]:
+    """(return, length in control steps) of each episode that ended since the last call."""
+    finished, self._finished = self._finished, []
+    return finished
+
+  def save_curriculum(self) -> dict[str, dict[str, float]]:
+    """Plain numbers that `load_curriculum` takes."""
+    ladder = {"command": self.ladder.save()} if self.ladder else {}
+    return ladder | {name: row.save() for name, row in self.annealing.items()}
+
+  def load_curriculum(self, saved: Mapping[str, Mapping[str, float]]) -> None:
+    """Take up the levels and averages that `save_curriculum` gave, where this task has them."""
+    if self.ladder and "command" in saved:
+      self.ladder.load(saved["command"])
+    for name, row in self.annealing.items():
+      if name in saved:
+        row.load(saved[name])
+
+  def _read(self) -> State:
+    return State(
+      self._constants
+      | self._readings.fields
+      | {
+        "action": self.action,
+        "last_action": self.last_action,
+        "command": self.commands.value,
+        "clock_steps": self.clock_steps,
+        "foot_air_substeps": self._air,
+        "foot_contact_substeps": self._contact,
+        "foot_peak_m": self._peak,
+        "touchdown": self._touchdown,
+        "encoder_bias_rad": self.world.encoder_bias_rad,
+      }
+    )
+
+  def _act(self, action: Tensor) -> None:
+    self.last_action, self.action = self.action, action.clone()
+    target = self._home - self.world.encoder_bias_rad
+    ctrl = target.index_add(1, self._driven, action, alpha=self.task.action.scale_rad)
+    self.backend.set_ctrl(ctrl)
+
+  def _count_feet(self, s: State) -> None:
+    """Count substeps in the air and on the ground: integers, so that no clock drifts."""
+    was_down, down, up = self._contact > 0, s.foot_contact, ~s.foot_contact
+    # The peak of a swing lasts through the step of its landing, for the rows that look at it.
+    self._peak = s.foot_peak_m = torch.maximum(self._peak * ~was_down, s.foot_height_m)
+    self._touchdown = s.touchdown = down & ~was_down
+    self._contact = s.foot_contact_substeps = (self._contact + self.substeps) * down
+    self._air = s.foot_air_substeps = (self._air + self.substeps) * up
+
+  def _terminations(self, s: State) -> tuple[dict[str, Tensor], Tensor]:
+    failed = {name: row.fn(s, **row.params) for name, row in self.task.terminations.items()}
+    terminated = functools.reduce(torch.logical_or, failed.values(), self._nobody)
+    return failed, terminated
+
+  def _fire_due(self) -> None:
+    if not self._interval_events:
+      return
+    self._next_event -= 1
+    due = self._next_event <= 0
+    if not self.backend.any(due):
+      return
+    for k, event in enumerate(self._interval_events):
+      event.fn(self.world, due[k], **event.params)
+      self._next_event[k] = torch.where(due[k], self._wait(event), self._next_event[k])
+
+  def _wait(self, event: Event) -> Tensor:
+    assert event.every_s is not None  # interval events alone, which have one
+    return (self.world.uniform(*event.every_s) / self.dt_s).long().clamp_(min=1)
+
+  def _start(self, mask: Tensor) -> None:
+    """Begin a new episode in the masked envs."""
+    rows = mask[:, None]
+    for event in self._reset_events:
+      event.fn(self.world, mask, **event.params)
+    self.backend.reset(mask, self.world.start_qpos, self.world.start_qvel)
+    self.action = self.action.masked_fill(rows, 0.0)
+    self.last_action = self.last_action.masked_fill(rows, 0.0)
+    self.episode_steps.masked_fill_(mask, 0)
+    phase = torch.randint(
+      self._cycle_steps, (self.num_envs,), generator=self.rng, device=self.device
+    )
+    self.clock_steps = torch.where(mask, phase, self.clock_steps)
+    down = self._readings.fields["foot_contacts"] > 0
+    self._air = torch.where(rows, ~down * self.substeps, self._air)
+    self._contact = torch.where(rows, down * self.substeps, self._contact)
+    self._peak = self._peak.masked_fill(rows, 0.0)
+    self._touchdown = self._touchdown & ~rows
+    self.commands.draw(mask)
+
+  def _write_frames(self, restarted: Tensor | None = None) -> None:
+    for group in self.groups.values():
+      group.write(self.state, restarted)
+
+  def _log_ended(self, reasons: Mapping[str, Tensor], ended: Tensor) -> None:
+    self.rewards.end_episodes(ended)
+    for name, mask in reasons.items():
+      self._ended[name] += float(mask.sum())
+    self._episodes += int(ended.sum())
+    self._finished += zip(
+      self._returns[ended].tolist(), self.episode_steps[ended].tolist(), strict=True
+    )
+    self._returns *= ~ended

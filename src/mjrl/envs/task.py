@@ -1,0 +1,354 @@
+"""The types of a task's tables.  Rows are plain functions of a `State` with every number spelled out."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from inspect import Parameter, signature
+from typing import Any
+
+from mjrl.envs.gaits import Gait
+from mjrl.robots.robot import Robot
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+  """The part of an error that names the choices: the nearest first, then all."""
+  choices = sorted(valid)
+  close = difflib.get_close_matches(name, choices, n=1)
+  hint = f"did you mean {close[0]!r}? " if close else ""
+  return f"{hint}valid names: {', '.join(choices)}"
+
+
+def check_params(fn: Callable[..., Any], params: Mapping[str, Any], positional: int = 1) -> None:
+  """Refuse a parameter that the row's function does not take, or one that it lacks.
+
+  Raises:
+    ValueError: with the unknown and the missing names, and those that are accepted.
+  """
+  accepted = [p.name for p in signature(fn).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
+  unknown, missing = sorted(set(params) - set(accepted)), sorted(set(accepted) - set(params))
+  if unknown or missing:
+    raise ValueError(
+      f"{getattr(fn, '__name__', fn)}: unknown parameters {unknown}, missing {missing}; "
+      f"it accepts {accepted}"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reward:
+  """A row of the reward table: weight times fn(State, **params) times the control step."""
+
+  weight: float
+  fn: Callable[..., Any]
+  params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+  """A row of an observation group.
+
+  noise    half-width of uniform noise, in the unit of the row; drawn once, when a frame is written
+  history  frames given to the policy, oldest first
+  delay_s  age of the newest frame given, a whole number of control steps
+  scale    multiplies the row;  clip bounds it first, in its own unit, where given
+  """
+
+  fn: Callable[..., Any]
+  noise: float = 0.0
+  history: int = 1
+  delay_s: float = 0.0
+  scale: float = 1.0
+  clip: tuple[float, float] | None = None
+  params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Term:
+  """A row of the termination or the metric table: fn(State, **params)."""
+
+  fn: Callable[..., Any]
+  params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+  """Something that happens to the world: fn(World, mask, **params).
+
+  when     "startup", "reset", or "interval"
+  every_s  shortest and longest time between two, per env; interval events alone
+  """
+
+  when: str
+  fn: Callable[..., Any]
+  params: Mapping[str, Any]
+  every_s: tuple[float, float] | None = None
+
+  def __post_init__(self) -> None:
+    """Refuse an event that could never fire."""
+    if self.when not in ("startup", "reset", "interval"):
+      raise ValueError(f"event at {self.when!r}: {nearest(self.when, ['startup', 'reset', 'interval'])}")
+    if (self.when == "interval") != (self.every_s is not None):
+      raise ValueError(f"event at {self.when!r}: every_s belongs to interval events, and they need it")
+    if self.every_s is not None and not 0 < self.every_s[0] <= self.every_s[1]:
+      raise ValueError(f"every_s {self.every_s}: must be two times above 0, the shorter first")
+
+
+def reward(weight: float, fn: Callable[..., Any], **params: Any) -> Reward:
+  """A reward row."""
+  check_params(fn, params)
+  return Reward(weight=weight, fn=fn, params=params)
+
+
+def obs(
+  fn: Callable[..., Any],
+  *,
+  noise: float = 0.0,
+  history: int = 1,
+  delay_s: float = 0.0,
+  scale: float = 1.0,
+  clip: tuple[float, float] | None = None,
+  **params: Any,
+) -> Observation:
+  """An observation row."""
+  check_params(fn, params)
+  if history < 1 or noise < 0 or delay_s < 0:
+    raise ValueError(f"history {history}, noise {noise}, delay_s {delay_s}: at least 1, 0 and 0")
+  return Observation(
+    fn=fn, noise=noise, history=history, delay_s=delay_s, scale=scale, clip=clip, params=params
+  )
+
+
+def term(fn: Callable[..., Any], **params: Any) -> Term:
+  """A termination or metric row."""
+  check_params(fn, params)
+  return Term(fn=fn, params=params)
+
+
+def at_startup(fn: Callable[..., Any], **params: Any) -> Event:
+  """An event of the moment when the world is built, in every env."""
+  check_params(fn, params, positional=2)
+  return Event(when="startup", fn=fn, params=params)
+
+
+def at_reset(fn: Callable[..., Any], **params: Any) -> Event:
+  """An event of the start of each episode, in the envs that start one."""
+  check_params(fn, params, positional=2)
+  return Event(when="reset", fn=fn, params=params)
+
+
+def every(every_s: tuple[float, float], fn: Callable[..., Any], **params: Any) -> Event:
+  """An event that comes again after a random time, drawn per env."""
+  check_params(fn, params, positional=2)
+  return Event(when="interval", fn=fn, params=params, every_s=every_s)
+
+
+def noiseless(group: Mapping[str, Observation]) -> dict[str, Observation]:
+  """The rows of a group as the critic sees them."""
+  return {name: replace(row, noise=0.0) for name, row in group.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointOffset:
+  """Position targets of the driven joints: HOME + scale * action, less the encoder's bias."""
+
+  scale_rad: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityCommand:
+  """What the robot is asked for: forward and left velocity (m/s) and yaw rate (rad/s).
+
+  Each hold, `standing` of the envs are asked to stand, and `heading` of the others to turn
+  towards a random heading, with a yaw rate of `heading_gain_1_s` times the error.  The ranges are
+  the ceilings; a ladder may start below them.
+  """
+
+  forward_m_s: tuple[float, float]
+  left_m_s: tuple[float, float]
+  yaw_rad_s: tuple[float, float]
+  hold_s: tuple[float, float]
+  standing: float
+  heading: float
+  heading_gain_1_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+  """A level of a command ladder: fractions of the ceilings, and the kernels' widths."""
+
+  linear: float
+  angular: float
+  linear_std_m_s: float
+  angular_std_rad_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandLadder:
+  """Widens the command ranges as the measured tracking allows; never narrows them.
+
+  A level is passed when the tracking error of whole holds, averaged over `smoothing` holds of
+  moving envs, is below both bars (`bar_base + bar_slope * range`), after at least `dwell_steps`
+  control steps on the level and `min_holds` measured holds.
+  linear, angular   names of the reward rows whose `std_*` follow the rung
+  """
+
+  rungs: tuple[Rung, ...]
+  linear: str
+  angular: str
+  bar_base_m_s: float
+  bar_slope: float
+  bar_base_rad_s: float
+  bar_slope_angular: float
+  dwell_steps: int
+  min_holds: int
+  smoothing: float
+
+  def __post_init__(self) -> None:
+    """Refuse an empty ladder."""
+    if not self.rungs:
+      raise ValueError("a command ladder needs at least one rung")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anneal:
+  """Moves one number of the task from an easier value to the task's own as a metric changes.
+
+  value = own + ease * (easy - own), with ease = clip((metric - done) / (start - done), 0, 1) of the
+  metric's moving average, and faded to 0 over the `fade_iterations` before `until_iteration`: a run
+  ends on its task.
+
+  path       "rewards.<row>.weight" or "rewards.<row>.<parameter>"
+  metric     name of a metric row, averaged with factor `smoothing` per iteration from `initial` on
+  """
+
+  path: str
+  easy: float
+  metric: str
+  initial: float
+  start: float
+  done: float
+  smoothing: float
+  fade_iterations: int
+  until_iteration: int
+
+  def __post_init__(self) -> None:
+    """Refuse numbers that define no way from easy to own."""
+    if self.start == self.done:
+      raise ValueError(f"anneal {self.path}: start and done are both {self.start}; they must differ")
+    if not 0 < self.fade_iterations <= self.until_iteration:
+      raise ValueError(
+        f"anneal {self.path}: fade_iterations {self.fade_iterations} must be in "
+        f"1..until_iteration ({self.until_iteration})"
+      )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+  """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
+
+  history       frames of the observation groups, in place of the rows' own; None keeps them
+  bootstrap     "terminal": a time-out adds the value of the observation it ended on;
+                "previous": that of the one before it, as rsl_rl does
+  """
+
+  num_envs: int
+  rollout_steps: int
+  max_iterations: int
+  save_every: int
+  actor_hidden: tuple[int, ...]
+  critic_hidden: tuple[int, ...]
+  activation: str
+  init_std: float
+  min_std: float
+  epochs: int
+  mini_batches: int
+  learning_rate: float
+  desired_kl: float
+  gamma: float
+  lam: float
+  clip: float
+  value_coef: float
+  clip_value_loss: bool
+  entropy_coef: float
+  max_grad_norm: float
+  mirror_augmentation: bool
+  mirror_coef: float
+  bootstrap: str
+  history: int | None
+  curriculum: Mapping[str, Anneal]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+  """One page: everything that is learned, and how.  Checked when it is built."""
+
+  name: str
+  robot: Robot
+  physics_dt_s: float
+  control_dt_s: float
+  episode_s: float
+  action: JointOffset
+  command: VelocityCommand
+  gait: Gait | None
+  observations: Mapping[str, Mapping[str, Observation]]
+  rewards: Mapping[str, Reward]
+  terminations: Mapping[str, Term]
+  events: Mapping[str, Event]
+  curriculum: CommandLadder | None
+  metrics: Mapping[str, Term]
+  recipes: Mapping[str, Recipe]
+
+  def __post_init__(self) -> None:
+    """Refuse what could not run, or would silently do nothing."""
+    substeps = self.control_dt_s / self.physics_dt_s
+    if abs(substeps - round(substeps)) > 1e-9 or round(substeps) < 1:
+      raise ValueError(
+        f"{self.name}: control_dt_s {self.control_dt_s} is not a whole multiple of "
+        f"physics_dt_s {self.physics_dt_s}"
+      )
+    for group in ("policy", "critic"):
+      if not self.observations.get(group):
+        raise ValueError(f"{self.name}: observation group {group!r} is missing or empty")
+    ladder = self.curriculum
+    if ladder is not None:
+      for row in (ladder.linear, ladder.angular):
+        if row not in self.rewards:
+          raise ValueError(
+            f"{self.name}: the ladder names reward {row!r}; {nearest(row, self.rewards)}"
+          )
+    for backend, recipe in self.recipes.items():
+      for row in recipe.curriculum.values():
+        if row.metric not in self.metrics:
+          raise ValueError(
+            f"{self.name}, recipe {backend}: anneals by metric {row.metric!r}; "
+            f"{nearest(row.metric, self.metrics)}"
+          )
+        read_number(self, row.path)
+
+  @property
+  def substeps(self) -> int:
+    """Physics steps in a control step."""
+    return round(self.control_dt_s / self.physics_dt_s)
+
+  @property
+  def episode_steps(self) -> int:
+    """Control steps in a full episode."""
+    return round(self.episode_s / self.control_dt_s)
+
+
+def read_number(task: Task, path: str) -> float:
+  """The number that "rewards.<row>.weight" or "rewards.<row>.<parameter>" names.
+
+  Raises:
+    ValueError: the path names nothing, or not a number; with the names that would do.
+  """
+  table, _, rest = path.partition(".")
+  row_name, _, key = rest.partition(".")
+  if table != "rewards":
+    raise ValueError(f"{path!r}: numbers that can be moved are in table 'rewards', not {table!r}")
+  row = task.rewards.get(row_name)
+  if row is None:
+    raise ValueError(f"{path!r}: no reward {row_name!r}; {nearest(row_name, task.rewards)}")
+  value = row.weight if key == "weight" else row.params.get(key)
+  if not isinstance(value, int | float):
+    raise ValueError(f"{path!r}: no number {key!r}; {nearest(key, ['weight', *row.params])}")
+  return float(value)

@@ -1,0 +1,1 @@
+"""The shared library of rows: observations, rewards, terminations, metrics and events."""

@@ -1,0 +1,1 @@
+"""Learning: PPO through rsl_rl behind a runner of ours, checkpoints and run folders."""

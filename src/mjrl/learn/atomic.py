@@ -1,0 +1,28 @@
+"""Files that are there whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+  """Write a file, making its folder; a failure on the way leaves what was there before."""
+  path.parent.mkdir(parents=True, exist_ok=True)
+  # In the same folder, because a rename is whole only within one file system.
+  handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+  try:
+    with os.fdopen(handle, "wb") as file:
+      file.write(data)
+      file.flush()
+      os.fsync(file.fileno())
+    os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are private
+    os.replace(name, path)
+  except BaseException:
+    os.unlink(name)
+    raise
+
+
+def _umask() -> int:
+  mask = os.umask(0)
+  os.umask(mask)
+  return mask

@@ -1,0 +1,112 @@
+"""Checkpoints: where the newest is, reading one safely, and writing one whole.
+
+Finding imports no torch, so that a command knows what it will load before it builds anything.
+"""
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from mjrl.envs.describe import differences
+from mjrl.learn.atomic import write_bytes
+
+_NAME = re.compile(r"model_(\d+)\.pt$")
+
+
+def find(log_dir: Path, robot: str, task: str, given: Path | None) -> Path:
+  """The checkpoint that a command should load.
+
+  Args:
+    log_dir: root of all runs.
+    robot: name of the robot, the first level of the logs.
+    task: name of the task, the second.
+    given: a checkpoint, a run folder, or a task folder; None for the newest of the task.
+
+  Returns:
+    The most recently written one, ties by iteration.
+
+  Raises:
+    FileNotFoundError: there is none, with what to do.
+  """
+  if given is not None and given.is_file():
+    return given
+  if given is not None and not given.exists():
+    raise FileNotFoundError(f"no checkpoint {given}: there is no such file or folder")
+  folder = given if given is not None else log_dir / robot / task
+  found = [p for p in (*folder.glob("model_*.pt"), *folder.glob("*/model_*.pt")) if _NAME.search(p.name)]
+  if not found:
+    raise FileNotFoundError(
+      f"no checkpoint (model_<iteration>.pt) in {folder}: train first, "
+      f"python scripts/train.py --task {task}, or name one with --checkpoint"
+    )
+  return max(found, key=lambda p: (p.stat().st_mtime_ns, iteration_of(p)))
+
+
+def iteration_of(path: Path) -> int:
+  """The iteration in a checkpoint's name, or -1."""
+  match = _NAME.search(path.name)
+  return int(match.group(1)) if match else -1
+
+
+def write(path: Path, saved: dict[str, Any]) -> None:
+  """Write a checkpoint whole or not at all."""
+  import torch
+
+  buffer = io.BytesIO()
+  torch.save(saved, buffer)
+  write_bytes(path, buffer.getvalue())
+
+
+def read(path: Path) -> dict[str, Any]:
+  """Read a checkpoint without running anything that it holds.
+
+  Raises:
+    ValueError: the file is cut short, or is no checkpoint of ours.
+  """
+  import pickle
+
+  import torch
+
+  try:
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+  except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+    raise ValueError(
+      f"{path} is cut short or is no checkpoint of mjrl; choose another with --checkpoint"
+    ) from error
+  if not isinstance(saved, dict) or "actor_state_dict" not in saved or "task" not in saved:
+    raise ValueError(f"{path} is no checkpoint of mjrl; choose another with --checkpoint")
+  return saved
+
+
+def check_fits(path: Path, saved: dict[str, Any], task: dict[str, Any], recipe: dict[str, Any]) -> None:
+  """Refuse a checkpoint whose networks are not those of this task and recipe.
+
+  Args:
+    path: for the error.
+    saved: what `read` gave.
+    task: the task that is to run, as `describe` gives it.
+    recipe: likewise its recipe.
+
+  Raises:
+    ValueError: with each difference that matters.
+  """
+  if saved["task"]["name"] != task["name"]:
+    raise ValueError(f"{path} is of task {saved['task']['name']}, not of {task['name']}")
+  lines = []
+  for group, rows in task["observations"].items():
+    old, new = _inputs(saved["task"]["observations"].get(group, {})), _inputs(rows)
+    lines += differences(old, new, f"observations.{group}")
+    if not lines and list(old) != list(new):
+      lines.append(f"observations.{group}: the order of the rows")
+  for key in ("actor_hidden", "critic_hidden", "activation", "history"):
+    if saved["recipe"][key] != recipe[key]:
+      lines.append(f"recipe.{key}: {saved['recipe'][key]} -> {recipe[key]}")
+  if lines:
+    raise ValueError(f"{path} does not fit this task: " + "; ".join(lines))
+
+
+def _inputs(rows: dict[str, Any]) -> dict[str, Any]:
+  """The parts of observation rows that a network's inputs depend on."""
+  keys = ("fn", "history", "delay_s", "scale", "clip", "params")
+  return {name: {key: row[key] for key in keys} for name, row in rows.items()}

@@ -1,0 +1,38 @@
+"""SIGINT and SIGTERM: the first asks a run to stop after its step, the second ends it."""
+
+import signal
+from types import FrameType
+
+
+class StopAsked:
+  """True once a stop was asked for; a context manager that listens while it is open."""
+
+  def __init__(self) -> None:
+    """Nothing asked yet."""
+    self.signal: signal.Signals | None = None
+
+  def __bool__(self) -> bool:
+    """Whether to stop."""
+    return self.signal is not None
+
+  @property
+  def exit_code(self) -> int:
+    """128 + the signal's number, or 0 if none came."""
+    return 128 + self.signal if self.signal else 0
+
+  def __enter__(self) -> "StopAsked":
+    """Listen."""
+    self._before = {s: signal.signal(s, self._hear) for s in (signal.SIGINT, signal.SIGTERM)}
+    return self
+
+  def __exit__(self, *_: object) -> None:
+    """Hand the signals back to whoever had them."""
+    for number, handler in self._before.items():
+      signal.signal(number, handler)
+
+  def _hear(self, number: int, _: FrameType | None) -> None:
+    if self.signal is not None:
+      signal.signal(number, signal.SIG_DFL)
+      signal.raise_signal(number)
+    self.signal = signal.Signals(number)
+    print(f"\n{self.signal.name}: stopping after this step; once more ends the run at once", flush=True)

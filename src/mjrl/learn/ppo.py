@@ -1,0 +1,56 @@
+"""rsl_rl's PPO with exact time-outs, and updates that no bad number can end."""
+
+from typing import Any
+
+import torch
+from rsl_rl.algorithms import PPO
+from tensordict import TensorDict
+from torch import Tensor
+
+
+class Ppo(PPO):
+  """PPO that values the observation a time-out ended on, and skips updates that are not finite.
+
+  bootstrap  "terminal", or "previous" for rsl_rl's own approximation
+  min_std    floor of the action's standard deviation
+  """
+
+  def __init__(self, *args: Any, bootstrap: str, min_std: float, **kwargs: Any) -> None:
+    """As rsl_rl's PPO."""
+    super().__init__(*args, **kwargs)
+    if bootstrap not in ("terminal", "previous"):
+      raise ValueError(f"bootstrap {bootstrap!r}: valid names: terminal, previous")
+    self._terminal = bootstrap == "terminal"
+    self._min_std = min_std
+    self.skipped_updates = 0
+    self._step = self.optimizer.step
+    self.optimizer.step = self._guarded_step  # type: ignore[method-assign]
+
+  def process_env_step(
+    self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]
+  ) -> None:
+    """Record a step; a time-out adds the discounted value of where it ended, a failure nothing."""
+    if self._terminal:
+      if "terminal" in extras:
+        value = self.critic(extras["terminal"]).detach().squeeze(1)
+        rewards = rewards + self.gamma * value * extras["time_outs"]
+      extras = {}
+    super().process_env_step(obs, rewards, dones, extras)
+
+  def update(self) -> dict[str, float]:
+    """As rsl_rl's; then the action's standard deviation is brought back above its floor."""
+    losses = super().update()
+    with torch.no_grad():
+      std = self.actor.distribution.std_param  # type: ignore[union-attr]
+      torch.nan_to_num_(std, nan=self._min_std)
+      std.clamp_(min=self._min_std)  # type: ignore[operator]
+    return losses
+
+  def _guarded_step(self, closure: Any = None) -> None:
+    """Step unless a gradient is not finite: one such step would leave nothing to save."""
+    for group in self.optimizer.param_groups:
+      for parameter in group["params"]:
+        if parameter.grad is not None and not parameter.grad.isfinite().all():
+          self.skipped_updates += 1
+          return
+    self._step(closure)

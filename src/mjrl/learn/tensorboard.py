@@ -1,0 +1,61 @@
+"""TensorBoard beside a run: a child process that never fails it and ends with it."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+_PORTS_TRIED = 20
+
+
+class TensorBoard:
+  """Shows a run folder's siblings on 127.0.0.1 for as long as the context is open."""
+
+  def __init__(self, folder: Path, port: int | None) -> None:
+    """Show the runs beside `folder` on `port` or the next free one; None shows nothing."""
+    self._folder, self._port = folder, port
+    self._process: subprocess.Popen[bytes] | None = None
+
+  def __enter__(self) -> "TensorBoard":
+    """Start it, and say where it is; a failure costs one line."""
+    if self._port is None:
+      return self
+    port = free_port(self._port)
+    if port is None:
+      print(f"TensorBoard: no free port in {self._port}..{self._port + _PORTS_TRIED - 1}; going on without")
+      return self
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(self._folder.parent)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]
+    try:
+      with (self._folder / "tensorboard.log").open("wb") as log:
+        # Its own session: Ctrl-C is for the run, which then ends it.
+        self._process = subprocess.Popen(
+          command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    except OSError as error:
+      print(f"TensorBoard did not start ({error}); going on without")
+      return self
+    print(f"TensorBoard: http://127.0.0.1:{port}")
+    return self
+
+  def __exit__(self, *_: object) -> None:
+    """Stop it."""
+    if self._process is None:
+      return
+    self._process.terminate()
+    try:
+      self._process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+      self._process.kill()
+
+
+def free_port(first: int) -> int | None:
+  """The first port from `first` on that nothing listens on, or None after twenty tries."""
+  for port in range(first, first + _PORTS_TRIED):
+    with socket.socket() as probe:
+      try:
+        probe.bind(("127.0.0.1", port))
+      except OSError:
+        continue
+      return port
+  return None

@@ -1,0 +1,132 @@
+"""A training run from start to end: what `scripts/train.py` does once its flags are understood."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mjrl.envs.describe import describe
+from mjrl.envs.env import Env
+from mjrl.envs.scene import compile_scene
+from mjrl.envs.task import Task
+from mjrl.learn import checkpoints
+from mjrl.learn.interrupts import StopAsked
+from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
+from mjrl.learn.runner import Runner
+from mjrl.learn.tensorboard import TensorBoard
+from mjrl.sim.open import open_backend
+from mjrl.sim.resolve import Resolved
+
+
+def train(
+  *,
+  task: Task,
+  resolved: Resolved,
+  seed: int,
+  max_iterations: int | None,
+  checkpoint: Path | None,
+  log_dir: Path,
+  tensorboard_port: int | None,
+  headless: bool,
+  command: str,
+) -> int:
+  """Train, and leave a run folder.
+
+  Args:
+    task: what to learn.
+    resolved: engine, device, env count and threads.
+    seed: of networks, exploration and the environment.
+    max_iterations: iterations of this run; None for the recipe's.
+    checkpoint: to go on from, in a new folder; None starts anew.
+    log_dir: root of all runs.
+    tensorboard_port: first port to try; None starts no TensorBoard.
+    headless: whether to open no window.
+    command: as it was typed, for `run.yaml`.
+
+  Returns:
+    The exit code: 0, or 128 + the number of the signal that stopped it.
+
+  Raises:
+    ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
+  """
+  recipe = task.recipes[resolved.backend]
+  identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
+  del identity["task"]["recipes"]  # the one that is used stands beside it
+  saved = None
+  if checkpoint is not None:
+    saved = checkpoints.read(checkpoint)
+    checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
+
+  torch.manual_seed(seed)
+  env = Env(
+    task,
+    open_backend(resolved, compile_scene(task)),
+    seed,
+    history=recipe.history,
+    anneal=recipe.curriculum,
+    spread_starts=True,
+  )
+  folder = new_run_folder(log_dir, task.robot.name, task.name)
+  runner = Runner(env, recipe, folder, identity)
+  iterations = recipe.max_iterations if max_iterations is None else max_iterations
+  if saved is not None:
+    runner.restore(saved)
+    print(
+      f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
+      f"through {runner.next_iteration + iterations - 1}; episodes start anew"
+    )
+  write_run(
+    folder,
+    command=command,
+    seed=seed,
+    num_envs=resolved.num_envs,
+    threads=resolved.threads,
+    max_iterations=iterations,
+    resumed_from=str(checkpoint) if checkpoint else None,
+    **identity,
+  )
+  print(f"run folder: {folder}")
+  began = time.time()
+  with StopAsked() as stop, TensorBoard(folder, tensorboard_port):
+    runner.learn(iterations, stop=lambda: bool(stop))
+  write_summary(folder, _summary(runner, resolved, seed, time.time() - began, stop))
+  _farewell(task.name, runner, stop)
+  return stop.exit_code
+
+
+def _summary(
+  runner: Runner, resolved: Resolved, seed: int, wall_s: float, stop: StopAsked
+) -> dict[str, Any]:
+  log, env = runner.last_log, runner.mjrl_env
+  tracking = {
+    name: {"reached": log.get(f"Episode_Reward/{name}"), "weight": env.task.rewards[name].weight}
+    for name in env.rewards.rows
+    if name.startswith("track_")
+  }
+  return {
+    "task": env.task.name,
+    "backend": resolved.name,
+    "num_envs": resolved.num_envs,
+    "seed": seed,
+    "iterations": runner.next_iteration,
+    "env_steps": runner.env_steps,
+    "wall_s": round(wall_s, 1),
+    "stopped_by": stop.signal.name if stop.signal else None,
+    "reward_first": runner.first_reward,
+    "reward_last": log.get("Train/mean_reward"),
+    "tracking": tracking,
+    "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
+    "action_std": log.get("Policy/mean_std"),
+    "updates_skipped": runner.alg.skipped_updates,
+    "checkpoint": runner.newest.name if runner.newest else None,
+  }
+
+
+def _farewell(task: str, runner: Runner, stop: StopAsked) -> None:
+  if runner.newest is None:
+    print("stopped before the first iteration was done: there is no checkpoint")
+    return
+  done = f"stopped by {stop.signal.name}" if stop.signal else "done"
+  print(f"{done}: {runner.newest}")
+  print(f"a finished run is not a result; measure it: python scripts/play.py --task {task} --headless --measure")

@@ -1,0 +1,147 @@
+"""native:cpu: MuJoCo's own batched stepping over a capped thread pool."""
+
+import difflib
+import warnings
+
+import mujoco
+import numpy as np
+import torch
+from mujoco import batch as mjbatch
+from torch import Tensor
+
+# Warnings of the engine that mean a bad number, and that it has thrown the state away.
+_BAD_NUMBER = [
+  int(mujoco.mjtWarning.mjWARN_BADQPOS),
+  int(mujoco.mjtWarning.mjWARN_BADQVEL),
+  int(mujoco.mjtWarning.mjWARN_BADQACC),
+  int(mujoco.mjtWarning.mjWARN_BADCTRL),
+]
+_NEW_STATE = int(mujoco.mjtStage.mjSTAGE_VEL)
+
+
+class NativeBackend:
+  """`Backend` on `mujoco.batch.Batch`, one MjData per env.
+
+  The batch is persistent, so that each step goes on from the position and velocity stages that the
+  last one computed at its new state: fields are current at no extra cost.  Results do not depend
+  on the number of threads.
+  """
+
+  device = "cpu"
+
+  def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int) -> None:
+    """Allocate num_envs simulations of the model on threads threads (at least one of each)."""
+    if num_envs < 1 or threads < 1:
+      raise ValueError(f"num_envs {num_envs} and threads {threads} must both be at least 1")
+    self.model = model
+    self.num_envs = num_envs
+    self.threads = threads
+    self._batch = mjbatch.Batch(model, nsim=num_envs, nthread=threads, persistent=True)
+    self._copies: dict[str, tuple[Tensor, Tensor]] = {}  # field -> (engine's float64, our float32)
+    self._ctrl = torch.from_numpy(self._batch.bind("ctrl"))
+    self._qpos = torch.from_numpy(self._batch.bind("qpos"))
+    self._qvel = torch.from_numpy(self._batch.bind("qvel"))
+    self._seen_warnings = self._batch.warning[:, _BAD_NUMBER].copy()
+    self._warnings_total = int(self._batch.warning.sum())
+    self._raised = np.zeros(num_envs, bool)
+
+  def read(self, field: str) -> Tensor:
+    """See `Backend.read`."""
+    if field not in self._copies:
+      if field not in mjbatch.DATA_FIELDS:
+        close = difflib.get_close_matches(field, mjbatch.DATA_FIELDS, n=3)
+        raise ValueError(f"{field!r} is not an mjData field that can be read; nearest: {close}")
+      with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of the read-only array: it is only read
+        source = torch.from_numpy(self._batch.bind(field))
+      self._copies[field] = (source, torch.zeros(source.shape, dtype=torch.float32))
+      self._batch.forward()
+      self._copy()
+    return self._copies[field][1]
+
+  def default(self, field: str) -> Tensor:
+    """See `Backend.default`."""
+    return torch.from_numpy(np.array(getattr(self.model, field), np.float32))
+
+  def set_ctrl(self, ctrl: Tensor) -> None:
+    """See `Backend.set_ctrl`."""
+    self._ctrl.copy_(ctrl)
+
+  def set_state(self, mask: Tensor, *, qpos: Tensor | None = None, qvel: Tensor | None = None) -> None:
+    """See `Backend.set_state`."""
+    if qpos is not None:
+      self._qpos.copy_(torch.where(mask[:, None], qpos, self._qpos))
+    if qvel is not None:
+      self._qvel.copy_(torch.where(mask[:, None], qvel, self._qvel))
+
+  def set_model(self, mask: Tensor, field: str, value: Tensor) -> None:
+    """See `Backend.set_model`."""
+    rows = mask.numpy()
+    target = self._batch.expand(field)
+    target[rows] = value.numpy()[rows]
+    if field in mujoco.MjModel._setconst_inputs:
+      self._batch.set_const(rows)
+
+  def get_model(self, field: str) -> Tensor:
+    """See `Backend.get_model`."""
+    per_env = self._batch.expanded(field)
+    if per_env is None:
+      shared = self.default(field)
+      return shared.expand(self.num_envs, *shared.shape).clone()
+    return torch.from_numpy(per_env.astype(np.float32))
+
+  def step(self, num_substeps: int) -> None:
+    """See `Backend.step`."""
+    try:
+      self._batch.step(nstep=num_substeps, stage=_NEW_STATE)
+    except mjbatch.SimulationError as error:
+      # The named envs kept the state they had; the others are done.  They count as diverged.
+      self._raised[error.ids] = True
+    self._copy()
+
+  def reset(self, mask: Tensor, qpos: Tensor, qvel: Tensor) -> None:
+    """See `Backend.reset`."""
+    rows = mask.numpy()
+    self._batch.reset(rows, stage=int(mujoco.mjtStage.mjSTAGE_NONE))
+    self.set_state(mask, qpos=qpos, qvel=qvel)
+    self._batch.forward(rows)
+    self._copy()
+
+  def any(self, mask: Tensor) -> bool:
+    """See `Backend.any`: exact here, since looking costs nothing."""
+    return bool(mask.any())
+
+  def take_diverged(self) -> Tensor:
+    """See `Backend.take_diverged`."""
+    bad, total = self._raised, int(self._batch.warning.sum())
+    if total != self._warnings_total:  # a cheap look first: there is hardly ever one
+      self._warnings_total = total
+      now = self._batch.warning[:, _BAD_NUMBER]
+      bad = bad | (now > self._seen_warnings).any(axis=1)
+      self._seen_warnings = now.copy()
+    self._raised = np.zeros(self.num_envs, bool)
+    return torch.from_numpy(bad)
+
+  def save(self) -> dict[str, Tensor]:
+    """See `Backend.save`."""
+    fields = {name: torch.from_numpy(np.array(self._batch.expanded(name))) for name in self._expanded()}
+    return {"state": torch.from_numpy(self._batch.state.copy())} | fields
+
+  def load(self, saved: dict[str, Tensor]) -> None:
+    """See `Backend.load`."""
+    everything = np.ones(self.num_envs, bool)
+    for name, value in saved.items():
+      if name != "state":
+        self._batch.expand(name)[:] = value.numpy()
+    if len(saved) > 1:
+      self._batch.set_const(everything)
+    self._batch.state[:] = saved["state"].numpy()
+    self._batch.forward(stage=_NEW_STATE)
+    self._copy()
+
+  def _expanded(self) -> list[str]:
+    return [f for f in sorted(mjbatch.MODEL_FIELDS) if self._batch.expanded(f) is not None]
+
+  def _copy(self) -> None:
+    for source, copy in self._copies.values():
+      copy.copy_(source)

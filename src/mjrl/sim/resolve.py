@@ -1,0 +1,241 @@
+"""Which engine, on which device, with how many envs and threads, and why.
+
+An explicit choice never falls back: what cannot be had is refused with what is missing. Nothing
+here imports torch, mujoco or warp, so that a refusal takes milliseconds.
+"""
+
+import ctypes
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from mjrl.sim.cpus import usable_cpus
+
+BACKENDS = ("auto", "native", "warp")
+IMPLEMENTED = ("native",)  # "warp" joins when its engine does
+
+MAX_AUTO_THREADS = 8
+MAX_TORCH_THREADS = 4
+
+_CUDA_ERRORS = {100: "no device", 803: "driver and library versions differ", 999: "unknown"}
+
+
+class BackendUnavailable(RuntimeError):
+  """The engine or device that was asked for cannot be used here; says what is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+  """What a run uses.
+
+  Attributes:
+    backend: "native" or "warp".
+    device: where tensors live: "cpu", "cuda:0", ...
+    num_envs: environments simulated at once.
+    threads: simulation threads; 0 on warp, which has none.
+    torch_threads: threads for torch's own operations.
+    reasons: for each of the fields above, "given" or "auto: why", for the banner.
+  """
+
+  backend: str
+  device: str
+  num_envs: int
+  threads: int
+  torch_threads: int
+  reasons: Mapping[str, str]
+
+  @property
+  def name(self) -> str:
+    """The engine's name: native:cpu, warp:cuda or warp:cpu."""
+    return f"{self.backend}:{self.device.split(':')[0]}"
+
+
+def resolve(
+  *,
+  backend: str = "auto",
+  device: str = "auto",
+  num_envs: int | None,
+  default_num_envs: Mapping[str, int],
+  cpu_threads: int = 0,
+) -> Resolved:
+  """Turn what was asked for into what is used.
+
+  Args:
+    backend: "auto", "native" or "warp".
+    device: "auto", "cpu", "cuda" or "cuda:N".
+    num_envs: environments, or None for the backend's default.
+    default_num_envs: the default for each backend.
+    cpu_threads: simulation threads on native; 0 chooses min(usable CPUs, 8, num_envs).
+
+  Raises:
+    ValueError: a value that no machine could satisfy.
+    BackendUnavailable: a choice that this machine or this release cannot satisfy.
+  """
+  check_names(backend, device)
+  if cpu_threads < 0:
+    raise ValueError(f"cpu_threads is {cpu_threads}; it must be 0 (choose for me) or more")
+  chosen, why_backend = _choose_backend(backend, device)
+  where, why_device = _choose_device(chosen, device)
+  envs, why_envs = _choose_num_envs(num_envs, chosen, default_num_envs)
+  cpus = usable_cpus()
+  threads, why_threads = _choose_threads(cpu_threads, chosen, cpus, envs)
+  torch_threads, why_torch = _choose_torch_threads(cpus)
+  return Resolved(
+    backend=chosen,
+    device=where,
+    num_envs=envs,
+    threads=threads,
+    torch_threads=torch_threads,
+    reasons={
+      "backend": why_backend,
+      "device": why_device,
+      "num_envs": why_envs,
+      "threads": why_threads,
+      "torch_threads": why_torch,
+    },
+  )
+
+
+def cuda_devices() -> tuple[int, str]:
+  """How many CUDA devices the driver offers, and in words what was found."""
+  library = {"win32": "nvcuda.dll", "darwin": None}.get(sys.platform, "libcuda.so.1")
+  if library is None:
+    return 0, "macOS has no CUDA"
+  try:
+    driver = ctypes.CDLL(library)
+  except OSError:
+    return 0, f"no CUDA driver ({library} is not installed)"
+  code = driver.cuInit(0)
+  if code != 0:
+    meaning = _CUDA_ERRORS.get(code, "see the CUDA driver's error codes")
+    return 0, f"the CUDA driver does not start (error {code}: {meaning})"
+  count = ctypes.c_int(0)
+  driver.cuDeviceGetCount(ctypes.byref(count))
+  if count.value == 0:
+    return 0, "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES empty?)"
+  return count.value, f"{count.value} CUDA device{'s' if count.value > 1 else ''}"
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+  """The part of an error that names the choices: the nearest first, then all."""
+  choices = list(valid)
+  close = get_close_matches(name, choices, n=1)
+  hint = f"did you mean {close[0]!r}? " if close else ""
+  return f"{hint}valid names: {', '.join(choices)}"
+
+
+def check_names(backend: str, device: str) -> None:
+  """Refuse a backend or a device that exists nowhere.
+
+  Raises:
+    ValueError: with the valid names.
+  """
+  if backend not in BACKENDS:
+    raise ValueError(f"there is no backend {backend!r}; {nearest(backend, BACKENDS)}")
+  if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+    raise ValueError(
+      f"there is no device {device!r}; {nearest(device, ('auto', 'cpu', 'cuda', 'cuda:N'))}"
+    )
+
+
+def _choose_backend(backend: str, device: str) -> tuple[str, str]:
+  if backend == "native":
+    if device not in ("auto", "cpu"):
+      raise BackendUnavailable(
+        f"the native backend runs on the CPU only, and --device is {device}: "
+        "leave --device out, or use --backend warp"
+      )
+    return "native", "given"
+  if backend == "warp" or device.startswith("cuda"):
+    _require_warp(device)
+    return "warp", "given" if backend == "warp" else f"auto: device {device} was given"
+  if device == "cpu":
+    return "native", "auto: device cpu was given"
+  missing = _missing_for_cuda(0)
+  if missing:
+    return "native", f"auto: {missing}"
+  if "warp" not in IMPLEMENTED:
+    return "native", "auto: CUDA is there, but this release has no warp backend yet"
+  return "warp", f"auto: {cuda_devices()[1]} and mujoco_warp"
+
+
+def _missing_for_cuda(index: int) -> str:
+  """What warp:cuda lacks on this machine, in words; empty if nothing."""
+  count, found = cuda_devices()
+  if count == 0:
+    return found
+  if index >= count:
+    return f"there is no device cuda:{index}, only {found}"
+  return _missing_mujoco_warp()
+
+
+def _missing_mujoco_warp() -> str:
+  found = importlib.util.find_spec("mujoco_warp") is not None
+  return "" if found else "mujoco_warp is not installed (pip install mujoco-warp)"
+
+
+def _require_warp(device: str) -> None:
+  asked = "--backend warp" if device == "auto" else f"--backend warp --device {device}"
+  missing = _missing_mujoco_warp() if device == "cpu" else _missing_for_cuda(_cuda_index(device))
+  instead = "use --backend native, or for debugging --backend warp --device cpu (slow)"
+  if "warp" not in IMPLEMENTED:
+    missing = "; ".join(filter(None, [missing, "this release has no warp backend yet"]))
+    instead = "use --backend native"
+  if missing:
+    raise BackendUnavailable(f"{asked} cannot run here: {missing}. What to do: {instead}")
+
+
+def _cuda_index(device: str) -> int:
+  return int(device.partition(":")[2] or 0) if device.startswith("cuda") else 0
+
+
+def _choose_device(backend: str, device: str) -> tuple[str, str]:
+  if backend == "native":
+    why = "given" if device == "cpu" else "auto: the native backend runs on the CPU"
+    return "cpu", why
+  if device == "cpu":
+    return "cpu", "given; the warp backend is slow on the CPU and meant for debugging there"
+  return f"cuda:{_cuda_index(device)}", "auto: first device" if device == "auto" else "given"
+
+
+def _choose_num_envs(
+  given: int | None, backend: str, default_num_envs: Mapping[str, int]
+) -> tuple[int, str]:
+  if given is not None:
+    if given < 1:
+      raise ValueError(f"num_envs is {given}; it must be 1 or more")
+    return given, "given"
+  if backend not in default_num_envs:
+    raise ValueError(
+      f"there is no default number of envs for the {backend} backend, only for: "
+      f"{', '.join(default_num_envs) or 'none'}. Give --num_envs"
+    )
+  return default_num_envs[backend], f"auto: default on {backend}"
+
+
+def _choose_threads(given: int, backend: str, cpus: int, num_envs: int) -> tuple[int, str]:
+  usable = f"{cpus} usable CPU{'s' if cpus > 1 else ''}"
+  if backend == "warp":
+    return 0, "auto: warp has no simulation threads"
+  envs = f"{num_envs} env{'s' if num_envs > 1 else ''}"
+  if given == 0:
+    why = f"auto: {usable}, {envs}, at most {MAX_AUTO_THREADS}"
+    return min(cpus, MAX_AUTO_THREADS, num_envs), why
+  if given > cpus:
+    return given, f"given; WARNING: more than {usable}, expect it to be slower"
+  if given > num_envs:
+    return given, f"given; WARNING: more than {envs}, the rest stays idle"
+  return given, "given"
+
+
+def _choose_torch_threads(cpus: int) -> tuple[int, str]:
+  """Simulation and torch take turns, so each may use the CPUs, but small matrices need few.
+
+  On two cores one torch thread is as fast as two, and does not slow the simulation by spinning.
+  """
+  if cpus <= 4:
+    return 1, "auto: one is fastest on up to 4 CPUs, and leaves them to the simulation"
+  return min(cpus // 2, MAX_TORCH_THREADS), f"auto: half of {cpus} CPUs, at most 4"

@@ -1,0 +1,87 @@
+"""MuJoCo's passive viewer on env 0."""
+
+import os
+import sys
+import time
+from typing import Any, Protocol
+
+import mujoco
+
+from mjrl.robots.robot import Robot
+from mjrl.sim.backend import Backend
+from mjrl.view.display import probe_window, window_obstacle
+
+FPS = 30.0
+
+
+class Shown(Protocol):
+  """What is looked at; an `Env` is one."""
+
+  backend: Backend
+  robot: Robot
+
+
+class Window:
+  """A window that follows env 0's robot.  Drawing costs a copy of a frame, `FPS` times a second.
+
+  The viewer renders on a thread of its own, from a copy that `draw` hands over.
+  """
+
+  def __init__(self, viewer: Any, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    """Show what data of model holds in a viewer that was launched on the two."""
+    self._viewer, self._model, self._data = viewer, model, data
+    self._next_s = 0.0
+
+  @property
+  def closed(self) -> bool:
+    """Whether the user has closed it."""
+    return not self._viewer.is_running()
+
+  def draw(self, env: Shown) -> None:
+    """Show env 0 as it is now, unless a frame was shown just before."""
+    now_s = time.perf_counter()
+    if now_s < self._next_s or self.closed:
+      return
+    self._next_s = now_s + 1 / FPS
+    with self._viewer.lock():
+      self._data.qpos[:] = env.backend.read("qpos")[0].cpu().numpy()
+      # Poses of bodies, cameras and lights: all that a picture needs.
+      mujoco.mj_kinematics(self._model, self._data)
+      mujoco.mj_camlight(self._model, self._data)
+    self._viewer.sync()
+
+  def close(self) -> None:
+    """Close it, if the user has not."""
+    self._viewer.close()
+
+
+def open_window(env: Shown) -> Window | None:
+  """A window on env 0, or None with one printed line that says why there is none."""
+  obstacle = window_obstacle(sys.platform, os.environ)
+  if not obstacle and sys.platform != "darwin":
+    obstacle = probe_window()
+  if obstacle:
+    print(f"window: none, {obstacle}; going on without", flush=True)
+    return None
+  model = env.backend.model
+  data = mujoco.MjData(model)
+  try:
+    from mujoco import viewer as passive  # loads GLFW, which headless runs can do without
+
+    viewer = passive.launch_passive(model, data, show_left_ui=False, show_right_ui=False)
+  except Exception as error:  # a window is never worth a run
+    print(f"window: none, {error}; going on without", flush=True)
+    return None
+  _follow(viewer, model, env)
+  others = f" of {env.backend.num_envs}" if env.backend.num_envs > 1 else ""
+  print(f"window: env 0{others}", flush=True)
+  return Window(viewer, model, data)
+
+
+def _follow(viewer: Any, model: mujoco.MjModel, env: Shown) -> None:
+  """Let the camera travel with the base, seen from ahead on the left."""
+  with viewer.lock():
+    viewer.cam.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+    viewer.cam.trackbodyid = model.body(env.robot.base_body).id
+    viewer.cam.distance = 10 * env.robot.home_height_m
+    viewer.cam.azimuth, viewer.cam.elevation = 140.0, -20.0

@@ -1,0 +1,247 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mjrl import tasks
+from mjrl.cli import play, prepare, train
+from mjrl.cli.flags import PlayFlags, TrainFlags, parse
+from mjrl.sim.resolve import BackendUnavailable
+
+ROOT = Path(__file__).parents[2]
+TASK = next(iter(tasks.TASKS))
+COMMANDS = {"train.py": train.main, "play.py": play.main}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "--list"])
+def test_help_and_list_answer_at_once(script, name, flag):
+  # Guards: ten seconds of torch before a line of help.
+  before = os.times()
+  done = script(name, flag)
+  after = os.times()
+  assert done.returncode == 0, done.stderr
+  assert TASK in done.stdout if flag == "--list" else "--num_envs" in done.stdout
+  # CPU time of the child, which unlike wall time does not depend on who else is at work.
+  cpu_s = (
+    after.children_user + after.children_system - before.children_user - before.children_system
+  )
+  assert cpu_s < 1.0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "--list"])
+def test_help_and_list_load_no_engine(script, tmp_path, name, flag):
+  # Guards: an import at the top of a module that brings torch in by the back door.
+  (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')")
+  (tmp_path / "mujoco.py").write_text("raise SystemExit('mujoco was imported')")
+  path = ":".join([str(tmp_path), *filter(None, sys.path)])
+  done = script(name, flag, PYTHONPATH=path)
+  assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("flags", [TrainFlags, PlayFlags])
+def test_every_flag_is_explained_with_its_default(flags, capsys):
+  # Guards: a flag that only its author understands.
+  with pytest.raises(SystemExit):
+    parse(flags, "command", ["--help"])
+  text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+  for line in text.split(" --")[1:]:
+    name = line.split()[0].rstrip(",")
+    assert f"--{name}" in text
+  assert text.count("(default: ") == len(vars(flags()))
+  assert "None" not in text
+
+
+@pytest.mark.parametrize("spelling", ["--max-iterations", "--max_iterations"])
+def test_dash_and_underscore_are_the_same(called, spelling):
+  # Guards: a flag copied from another project being refused, or ignored.
+  assert train.main(["--task", "hop.flat", spelling, "7"]) == 0
+  assert called.train[0]["max_iterations"] == 7
+
+
+def test_train_passes_on_what_was_asked(called, tmp_path):
+  # Guards: a flag that is printed and never delivered.
+  argv = ["--task", "hop.flat", "--num_envs", "5", "--cpu_threads", "1", "--seed", "3"]
+  argv += ["--log_dir", "here", "--tb_port", "7000", "--headless"]
+  assert train.main(argv) == 0
+  (given,) = called.train
+  resolved = given.pop("resolved")
+  assert (resolved.num_envs, resolved.threads) == (5, 1)
+  assert called.torch_threads == [resolved.torch_threads]
+  assert given.pop("command").endswith(" ".join(argv))
+  assert given == {
+    "task": "hop.flat",
+    "seed": 3,
+    "max_iterations": None,
+    "checkpoint": None,
+    "log_dir": tmp_path / "here",
+    "tensorboard_port": 7000,
+    "headless": True,
+  }
+
+
+def test_play_passes_on_what_was_asked(called, tmp_path):
+  # Guards: the same.
+  argv = ["--task", "hop.flat", "--agent", "random", "--steps", "9", "--speed", "0", "--measure"]
+  argv += ["--command", "-0.25", "0", "0.5", "--no-obs-noise", "--physics_hz", "500"]
+  assert play.main([*argv, "--seed", "3", "--headless"]) == 0
+  (given,) = called.play
+  assert given.pop("resolved").num_envs == 64
+  assert given == {
+    "task": "hop.flat",
+    "seed": 3,
+    "agent": "random",
+    "checkpoint": None,
+    "steps": 9,
+    "speed": 0.0,
+    "command": (-0.25, 0.0, 0.5),
+    "obs_noise": False,
+    "physics_hz": 500.0,
+    "measure": True,
+    "headless": True,
+    "log_dir": tmp_path / "logs",
+  }
+
+
+def test_no_tensorboard_is_passed_on(called):
+  # Guards: a server that starts although it was switched off.
+  assert train.main(["--task", "hop.flat", "--no-tensorboard"]) == 0
+  assert called.train[0]["tensorboard_port"] is None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_dry_run_builds_nothing(called, capsys, tmp_path, name):
+  # Guards: a dry run that leaves a run folder, or takes as long as the run's start.
+  extra = ["--agent", "zero"] if name == "play.py" else []
+  assert COMMANDS[name](["--task", "hop.flat", "--dry-run", *extra]) == 0
+  assert not (called.train or called.play or called.torch_threads)
+  assert list(tmp_path.iterdir()) == []
+  out = capsys.readouterr().out
+  assert "hop.flat" in out and "native:cpu (auto: " in out and "nothing was built" in out
+
+
+def test_the_banner_says_where_values_come_from(called, capsys, monkeypatch):
+  # Guards: a number in the banner that nobody can trace.
+  monkeypatch.setenv("MJRL_CPU_THREADS", "1")
+  assert train.main(["--task", "hop.flat", "--num_envs", "3", "--dry-run"]) == 0
+  out = capsys.readouterr().out
+  assert "3 (given)" in out
+  assert "1 (MJRL_CPU_THREADS in the shell)" in out
+  assert "(drawn)" in out
+  assert "num_envs 3, the task's native recipe has 16" in out
+
+
+def test_a_drawn_seed_differs_between_runs(called):
+  # Guards: "drawn" meaning always the same.
+  train.main(["--task", "hop.flat"])
+  train.main(["--task", "hop.flat"])
+  assert called.train[0]["seed"] != called.train[1]["seed"]
+
+
+@pytest.mark.parametrize(
+  ("name", "argv", "code", "says"),
+  [
+    ("train.py", [], 2, "no task: give --task"),
+    ("train.py", ["--task", "hop.flt"], 2, "hop.flat"),
+    ("train.py", ["--task", "hop.flat", "--model", "jumpr"], 2, "did you mean 'jumper'"),
+    ("train.py", ["--task", "hop.flat", "--num_envs", "0"], 2, "--num_envs is 0"),
+    ("train.py", ["--task", "hop.flat", "--max_iterations", "0"], 2, "--max_iterations is 0"),
+    ("train.py", ["--task", "hop.flat", "--seed", "-1"], 2, "--seed is -1"),
+    ("train.py", ["--task", "hop.flat", "--tb_port", "99999"], 2, "--tb_port is 99999"),
+    ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
+    ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
+    ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
+    ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),
+    ("play.py", ["--task", "hop.flat", "--dry-run"], 1, "hop.flat"),
+    ("play.py", ["--task", "hop.flat", "--agent", "zero", "--speed", "nan"], 2, "--speed is nan"),
+    ("play.py", ["--task", "hop.flat", "--command", "nan", "0", "0"], 2, "three finite numbers"),
+    ("play.py", ["--task", "hop.flat", "--agent", "zero", "--checkpoint", "a"], 2, "no effect"),
+  ],
+)
+def test_a_mistake_is_one_line(called, capsys, name, argv, code, says):
+  # Guards: a stack trace for a typo, and a typo found out after minutes of building.
+  assert COMMANDS[name](argv) == code
+  err = capsys.readouterr().err
+  assert says in err and err.startswith("error: ") and err.count("\n") == 1
+  assert not (called.train or called.play or called.torch_threads)
+
+
+def test_warp_without_its_engine_is_refused_before_anything_loads(script):
+  # Guards: a choice that falls back, or that fails inside an engine.
+  done = script("train.py", "--task", TASK, "--backend", "warp")
+  assert done.returncode == 1
+  assert done.stderr.startswith("error: --backend warp cannot run here: "), done.stderr
+  assert "--backend native" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+  "argv", [["--num_env", "3"], ["--num_envs", "x"], ["--num_envs"], ["--agent", "zro"]]
+)
+def test_a_mistyped_flag_exits_with_2(script, argv):
+  # Guards: an unknown flag that is ignored.
+  done = script("play.py", "--task", TASK, *argv)
+  assert done.returncode == 2
+  assert "Traceback" not in done.stderr and argv[0] in done.stderr
+
+
+def test_a_missing_install_names_the_interpreter(tmp_path):
+  # Guards: "No module named mjrl" for the commonest mistake, the wrong Python.
+  env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+  command = [sys.executable, "-S", str(ROOT / "scripts" / "train.py")]  # -S: nothing is installed
+  done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+  assert "mjrl is not installed for" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+  ("error", "code"),
+  [(ValueError("a"), 2), (FileNotFoundError("a"), 1), (BackendUnavailable("a"), 1)],
+)
+def test_errors_of_the_work_become_one_line(capsys, error, code):
+  # Guards: a truncated checkpoint ending in a stack trace.
+  namespace = {"__name__": "mjrl.somewhere", "error": error}
+  exec("def work():\n  raise error", namespace)
+  assert prepare.without_traceback(namespace["work"]) == code
+  assert capsys.readouterr().err == "error: a\n"
+
+
+def test_errors_of_other_libraries_keep_their_traceback():
+  # Guards: a defect of ours that nobody can find because only its last line was printed.
+  with pytest.raises(ValueError):
+    prepare.without_traceback(lambda: int("x"))
+
+
+def test_an_interrupt_exits_with_130(capsys):
+  # Guards: a stack trace for Ctrl-C.
+  def work():
+    raise KeyboardInterrupt
+
+  assert prepare.without_traceback(work) == 130
+
+
+def test_torch_starts_with_the_threads_and_without_spinning(script, tmp_path):
+  # Guards: OpenMP threads that spin while the physics works (20 times slower on a shared machine).
+  code = (
+    "from mjrl.cli.prepare import start_torch; start_torch(1); import os, torch\n"
+    "names = ('OMP_WAIT_POLICY', 'GIT_PYTHON_REFRESH')\n"
+    "print(torch.get_num_threads(), *map(os.environ.get, names))"
+  )
+  (tmp_path / "code.py").write_text(code)
+  done = script(str(tmp_path / "code.py"), OMP_NUM_THREADS="2")
+  assert done.stdout.split() == ["1", "PASSIVE", "quiet"], done.stderr
+
+
+def test_without_a_display_the_run_goes_on_headless(called, capsys):
+  # Guards: the same, and headless without being told so.
+  assert train.main(["--task", "hop.flat"]) == 0
+  assert called.train[0]["headless"] is True
+  assert "running headless" in capsys.readouterr().out
+
+
+def test_with_a_display_the_window_opens(called, monkeypatch):
+  # Guards: headless for everybody.
+  monkeypatch.setenv("DISPLAY", ":0")
+  assert train.main(["--task", "hop.flat"]) == 0
+  assert called.train[0]["headless"] is False

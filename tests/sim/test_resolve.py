@@ -1,0 +1,214 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mjrl.sim import cpus, resolve
+from mjrl.sim.cpus import usable_cpus
+from mjrl.sim.resolve import BackendUnavailable
+
+DEFAULTS = {"native": 128, "warp": 4096}
+
+
+@pytest.fixture
+def machine(monkeypatch):
+  """Pretend a machine: its usable CPUs, CUDA devices, mujoco_warp, and the engines released."""
+
+  def pretend(*, cpus=8, cuda=0, warp_installed=True, implemented=("native", "warp")):
+    monkeypatch.setattr(resolve, "usable_cpus", lambda: cpus)
+    found = f"{cuda} CUDA devices" if cuda else "no CUDA driver"
+    monkeypatch.setattr(resolve, "cuda_devices", lambda: (cuda, found))
+    spec = object() if warp_installed else None
+    monkeypatch.setattr(resolve.importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setattr(resolve, "IMPLEMENTED", implemented)
+
+  return pretend
+
+
+def asked(**given):
+  return resolve.resolve(**{"num_envs": None, "default_num_envs": DEFAULTS} | given)
+
+
+def test_auto_takes_the_cpu_where_cuda_is_missing_and_says_so(machine):
+  # Guards: a laptop user gets an IndexError, or CPU training with a GPU's env count.
+  machine(cuda=0)
+  got = asked()
+  assert (got.name, got.device, got.num_envs) == ("native:cpu", "cpu", 128)
+  assert got.reasons["backend"] == "auto: no CUDA driver"
+
+
+def test_auto_takes_cuda_where_it_is_there(machine):
+  # Guards: an A100 idles while the CPU trains.
+  machine(cuda=2)
+  got = asked()
+  assert (got.name, got.device, got.num_envs, got.threads) == ("warp:cuda", "cuda:0", 4096, 0)
+
+
+def test_auto_still_runs_on_a_cuda_machine_without_a_warp_engine(machine):
+  # Guards: a GPU machine that cannot run at all, or runs on the CPU without saying why.
+  machine(cuda=1, implemented=("native",))
+  got = asked()
+  assert got.name == "native:cpu"
+  assert "no warp backend yet" in got.reasons["backend"]
+
+
+def test_auto_with_device_cpu_takes_native_on_a_cuda_machine(machine):
+  # Guards: "--device cpu" quietly choosing warp's serial debugging path.
+  machine(cuda=1)
+  assert asked(device="cpu").name == "native:cpu"
+
+
+@pytest.mark.parametrize(
+  ("pretend", "given", "missing"),
+  [
+    ({"cuda": 0}, {"backend": "warp"}, "no CUDA driver"),
+    ({"cuda": 0}, {"device": "cuda:0"}, "no CUDA driver"),
+    ({"cuda": 1}, {"device": "cuda:1"}, "no device cuda:1, only 1 CUDA"),
+    ({"cuda": 1, "warp_installed": False}, {"backend": "warp"}, "mujoco_warp is not installed"),
+    ({"warp_installed": False}, {"backend": "warp", "device": "cpu"}, "mujoco_warp is not"),
+    ({"cuda": 1, "implemented": ("native",)}, {"backend": "warp"}, "no warp backend yet"),
+    ({"cuda": 0, "implemented": ("native",)}, {"backend": "warp"}, "no CUDA driver; this release"),
+    ({"cuda": 1}, {"backend": "native", "device": "cuda:0"}, "runs on the CPU only"),
+  ],
+)
+def test_an_explicit_choice_never_falls_back(machine, pretend, given, missing):
+  # Guards: asking for the GPU and getting the CPU, found out hours later.
+  machine(**pretend)
+  with pytest.raises(BackendUnavailable, match=missing) as refused:
+    asked(**given)
+  assert "--backend" in str(refused.value), "the error says what to do"
+
+
+def test_warp_on_the_cpu_says_that_it_is_for_debugging(machine):
+  # Guards: somebody trains for a night on a path that is 40 times slower.
+  machine(cuda=0)
+  got = asked(backend="warp", device="cpu")
+  assert got.name == "warp:cpu" and "debugging" in got.reasons["device"]
+
+
+@pytest.mark.parametrize(
+  ("cpus", "num_envs", "cpu_threads", "threads"),
+  [(2, 64, 0, 2), (64, 64, 0, 8), (8, 3, 0, 3), (1, 64, 0, 1), (2, 64, 5, 5)],
+)
+def test_threads_follow_the_rule_unless_given(machine, cpus, num_envs, cpu_threads, threads):
+  # Guards: a pool of twice the CPUs (38 % slower), and a printed setting that is never delivered.
+  machine(cpus=cpus)
+  got = asked(num_envs=num_envs, cpu_threads=cpu_threads)
+  assert got.threads == threads
+  assert ("WARNING" in got.reasons["threads"]) == (threads > cpus)
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 4, 6, 64])
+def test_neither_pool_oversubscribes(machine, cpus):
+  # Guards: torch's threads spinning while the physics works.
+  machine(cpus=cpus)
+  got = asked()
+  assert max(got.threads, got.torch_threads) <= cpus
+  if cpus <= 4:
+    assert got.torch_threads == 1
+
+
+@pytest.mark.parametrize(
+  ("given", "says"),
+  [
+    ({"num_envs": 0}, "num_envs is 0"),
+    ({"cpu_threads": -1}, "cpu_threads is -1"),
+    ({"backend": "nativ"}, "did you mean 'native'"),
+    ({"device": "gpu"}, "no device 'gpu'"),
+    ({"device": "cuda:x"}, "no device 'cuda:x'"),
+    ({"default_num_envs": {"warp": 1}}, "Give --num_envs"),
+  ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(machine, given, says):
+  # Guards: a typo that is taken for the default.
+  machine()
+  with pytest.raises(ValueError, match=says):
+    asked(**given)
+
+
+def test_every_field_has_a_reason(machine):
+  # Guards: a banner line without its why.
+  machine()
+  got = asked(num_envs=4)
+  assert set(got.reasons) == {"backend", "device", "num_envs", "threads", "torch_threads"}
+  assert got.reasons["num_envs"] == "given"
+
+
+def test_resolving_imports_neither_torch_nor_an_engine():
+  # Guards: a refusal that takes as long as loading torch, or that needs CUDA to be installed.
+  code = (
+    "import sys; from mjrl.sim.resolve import resolve;"
+    "resolve(num_envs=1, default_num_envs={});"
+    "print([m for m in ('torch', 'mujoco', 'warp', 'numpy') if m in sys.modules])"
+  )
+  env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+  done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+  assert done.stdout.strip() == "[]", done.stderr
+
+
+# What a process may use: affinity and cgroup quota, from faked files.
+
+
+def write(root, files):
+  for path, text in files.items():
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+  return root
+
+
+@pytest.mark.parametrize(
+  ("files", "expected"),
+  [
+    ({}, 16),  # no cgroups, as on macOS
+    ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, 16),
+    ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2),
+    ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 1),
+    (  # the tightest of a group and its parents binds
+      {
+        "proc/self/cgroup": "0::/user/job\n",
+        "sys/fs/cgroup/user/job/cpu.max": "max 100000\n",
+        "sys/fs/cgroup/user/cpu.max": "350000 100000\n",
+      },
+      3,
+    ),
+    (  # a container that sees its host's path, and its own limits at the mount
+      {
+        "proc/self/cgroup": "0::/docker/0f3a\n",
+        "sys/fs/cgroup/cpu.max": "400000 100000\n",
+      },
+      4,
+    ),
+    (
+      {
+        "proc/self/cgroup": "5:memory:/job\n4:cpu,cpuacct:/job\n",
+        "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "300000\n",
+        "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+      },
+      3,
+    ),
+    (
+      {
+        "proc/self/cgroup": "4:cpu:/\n",
+        "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
+        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+      },
+      16,
+    ),
+  ],
+)
+def test_cpus_follow_the_container_quota(tmp_path, monkeypatch, files, expected):
+  # Guards: 16 threads in a container that may use 2 CPUs.
+  monkeypatch.setattr(cpus, "_affinity_cpus", lambda: 16)
+  assert usable_cpus(root=write(tmp_path, files)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_cpus_follow_the_affinity_mask(tmp_path):
+  # Guards: `taskset -c 0` starting as many threads as the machine has cores.
+  before = os.sched_getaffinity(0)
+  os.sched_setaffinity(0, {min(before)})
+  try:
+    assert usable_cpus(root=tmp_path) == 1
+  finally:
+    os.sched_setaffinity(0, before)
