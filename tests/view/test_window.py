@@ -1,4 +1,6 @@
 import sys
+import time
+from threading import Thread
 from types import SimpleNamespace
 
 import mujoco
@@ -143,3 +145,12 @@ def test_it_can_be_closed_by_either_side(env, opened):
   opened.draw(env)  # must not touch a window that is gone
   assert not opened._viewer.frames
   opened.close()
+
+
+def test_closing_waits_until_the_window_is_gone(env):
+  # Guards: a crash at exit, in a thread that is still taking its window down, in place of code 0.
+  viewer, gone = Viewer(env.backend.model, None), []
+  thread = Thread(target=lambda: (time.sleep(0.1), gone.append(True)))
+  thread.start()
+  window.Window(viewer, [thread], env.backend.model, None).close()
+  assert gone and not viewer.running

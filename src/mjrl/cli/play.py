@@ -66,7 +66,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   from mjrl.measure.play import play
 
   return play(
-    task=plan.task,
+    task=tasks.build(plan.task),
     resolved=plan.resolved,
     seed=plan.seed,
     agent=flags.agent,

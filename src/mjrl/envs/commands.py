@@ -37,65 +37,68 @@ class Commands:
   def __init__(self, spec: VelocityCommand, world: World, dt_s: float) -> None:
     """Start with commands of zero; `draw` gives the first ones."""
     self.spec = spec
-    self.linear, self.angular = 1.0, 1.0  # fractions of the ceilings, set by a ladder
     self._world = world
     self._dt_s = dt_s
     n, device = world.num_envs, world.backend.device
     self.value = torch.zeros(n, 3, device=device)
     self._heading_rad = torch.zeros(n, device=device)
-    self._steers = torch.zeros(n, dtype=torch.bool, device=device)
-    self._steps_left = torch.zeros(n, dtype=torch.int64, device=device)
+    self._yaw_column = torch.tensor([False, False, True], device=device)
+    self._steered = torch.zeros(n, 3, dtype=torch.bool, device=device)  # yaw, where heading rules
+    self._hold_steps = torch.zeros(n, dtype=torch.int64, device=device)
     self._settle_steps = round(self.SETTLE_S / dt_s)
     self._age_steps = torch.zeros(n, dtype=torch.int64, device=device)
     self._miss = torch.zeros(n, 3, device=device)  # sum over the hold of command - velocity
-    self._asked = torch.zeros(n, 3, device=device)  # sum over the hold of the command
     self._ceiling = torch.tensor([spec.forward_m_s, spec.left_m_s, spec.yaw_rad_s], device=device)
-    self._range = self._ceiling
+    self.set_ranges(1.0, 1.0)
     self._fixed = False
 
   def set_ranges(self, linear: float, angular: float) -> None:
     """Fractions of the ceilings from which the next commands are drawn."""
-    self.linear, self.angular = linear, angular
     shrink = torch.tensor([linear, linear, angular], device=self._ceiling.device)
     self._range = self._ceiling * shrink[:, None]
+    self._yaw_range = [float(limit) for limit in self._range[2]]
 
   def fix(self, command: Tensor) -> None:
     """Hold this command, (N, 3), in every env until told otherwise."""
     self.value = command.to(self.value)
     self._fixed = True
-    self._steers.zero_()
+    self._steered.zero_()
 
   def draw(self, mask: Tensor) -> None:
     """New commands for the masked envs."""
     self._age_steps.masked_fill_(mask, 0)
     self._miss.masked_fill_(mask[:, None], 0.0)
-    self._asked.masked_fill_(mask[:, None], 0.0)
     if self._fixed:
       return
     spec, uniform = self.spec, self._world.uniform
-    draws = uniform(0, 1, 7)
+    draws = uniform(0.0, 1.0, 7)
     value = self._range[:, 0] + (self._range[:, 1] - self._range[:, 0]) * draws[:, :3]
     stands = draws[:, 3] < spec.standing
     steers = ~stands & (draws[:, 4] < spec.heading)
     value = value.masked_fill(stands[:, None], 0.0)
     hold_s = spec.hold_s[0] + (spec.hold_s[1] - spec.hold_s[0]) * draws[:, 5]
     self.value = torch.where(mask[:, None], value, self.value)
-    self._steers = torch.where(mask, steers, self._steers)
+    steered = steers[:, None] & self._yaw_column
+    self._steered = torch.where(mask[:, None], steered, self._steered)
     self._heading_rad = torch.where(mask, (2 * draws[:, 6] - 1) * pi, self._heading_rad)
-    self._steps_left = torch.where(mask, (hold_s / self._dt_s).long(), self._steps_left)
+    self._hold_steps = torch.where(mask, (hold_s / self._dt_s).long(), self._hold_steps)
 
-  def advance(self, s: State, ended: Tensor, fell: Tensor) -> Holds | None:
+  def advance(self, s: State, ended: Tensor, fell: Tensor, look: bool) -> Holds | None:
     """Count the step that led to `s`, and draw where a hold or an episode is over.
+
+    Args:
+      s: the state at the end of the step.
+      ended: (N,) bool, episodes that are over.
+      fell: (N,) bool, those that ended in failure.
+      look: whether to look for holds that are over.
 
     Returns:
       How the holds that ended were tracked, or None where none did.
     """
     counts = (self._age_steps >= self._settle_steps)[:, None]
     self._miss += s.miss * counts
-    self._asked += self.value * counts
     self._age_steps += 1
-    self._steps_left -= 1
-    over = (self._steps_left <= 0) | ended
+    over = ended | (self._age_steps >= self._hold_steps) if look else ended
     holds = None
     if self._world.backend.any(over):
       holds = self._judge(over, fell)
@@ -106,19 +109,16 @@ class Commands:
   def _steer(self, s: State) -> None:
     if self._fixed or self.spec.heading == 0:
       return
-    error = torch.remainder(self._heading_rad - s.yaw_rad + pi, 2 * pi) - pi
-    low, high = self._range[2]
-    turn = (error * self.spec.heading_gain_1_s).clamp(low, high)
-    value = self.value.clone()  # the state that was read keeps the command it was under
-    torch.where(self._steers, turn, value[:, 2], out=value[:, 2])
-    self.value = value
+    turn = torch.remainder(self._heading_rad + pi - s.yaw_rad, 2 * pi) - pi  # the short way round
+    turn = (turn * self.spec.heading_gain_1_s).clamp_(*self._yaw_range)
+    # Not in place: the state that was read keeps the command it was under.
+    self.value = torch.where(self._steered, turn[:, None], self.value)
 
   def _judge(self, over: Tensor, fell: Tensor) -> Holds | None:
     steps = (self._age_steps - self._settle_steps).clamp(min=1)[:, None]
-    asked, miss = self._asked / steps, self._miss / steps
-    miss = torch.where(fell[:, None], asked, miss)
+    miss = torch.where(fell[:, None], self.value, self._miss / steps)
     enough = self._age_steps >= 2 * self._settle_steps
-    judged = over & enough & (torch.linalg.vector_norm(asked, dim=1) > STANDING_COMMAND)
+    judged = over & enough & (torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND)
     count = int(judged.sum())
     if not count:
       return None
@@ -138,4 +138,4 @@ class Commands:
     for name in self._STATE:
       setattr(self, name, saved[name].clone())
 
-  _STATE = ("value", "_heading_rad", "_steers", "_steps_left", "_age_steps", "_miss", "_asked")
+  _STATE = ("value", "_heading_rad", "_steered", "_hold_steps", "_age_steps", "_miss")

@@ -45,7 +45,9 @@ class Ladder:
     if holds is None:
       return
     # A plain mean at first, so that the average is of this level from its first hold on.
-    share = max(1 - (1 - self.spec.smoothing) ** holds.count, holds.count / (self.holds + holds.count))
+    share = max(
+      1 - (1 - self.spec.smoothing) ** holds.count, holds.count / (self.holds + holds.count)
+    )
     self.linear_error += share * (holds.linear_error_m_s - self.linear_error)
     self.angular_error += share * (holds.angular_error_rad_s - self.angular_error)
     self.holds += holds.count

@@ -9,13 +9,17 @@ from torch import Tensor
 
 from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
-from mjrl.envs.observing import Group
+from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
 from mjrl.envs.scoring import Metrics, Rewards
 from mjrl.envs.state import State
 from mjrl.envs.task import Anneal, Event, Task
 from mjrl.envs.world import World
 from mjrl.sim.backend import Backend
+
+_SHORTEST_FIRST = 0.1  # of a full episode, where first episodes are cut to random lengths
+_LOOK_S = 0.1  # how often interval events and ends of command holds are looked for
+_METRIC_STEPS = 4  # metrics are taken every so many control steps: the means lose nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +29,7 @@ class Step:
   observations    group to (N, width), of the new episode where one began
   reward          (N,)
   terminated      (N,) bool, ended in failure;  timed_out (N,) bool, ended by its length alone
-  terminal        group to (N, width) as it was before new episodes began, or None where none timed out
+  terminal        group to (N, width) as it was before new episodes began; None if none timed out
   state           at the end of the step, before new episodes began
   """
 
@@ -58,13 +62,16 @@ class Env:
       seed: of every draw the environment makes.
       history: frames of observation rows that keep several, in place of their own.
       anneal: numbers that start easier than the task's own.
-      spread_starts: whether first episodes start at a random age, so that they do not all end at once.
+      spread_starts: whether first episodes are cut to random lengths, so that they do not all end
+        at once.
     """
     self.task, self.robot, self.backend = task, task.robot, backend
     self.num_envs, self.device = backend.num_envs, backend.device
     self.dt_s, self.substeps = task.control_dt_s, task.substeps
     n, device = self.num_envs, self.device
     self.rng = torch.Generator(device).manual_seed(seed)
+    self._steps = 0
+    self._look_steps = max(round(_LOOK_S / self.dt_s), 1)
     self._everyone = torch.ones(n, dtype=torch.bool, device=device)
     self._nobody = ~self._everyone
 
@@ -93,6 +100,7 @@ class Env:
     self._contact = torch.zeros(n, feet, dtype=torch.int32, device=device)
     self._peak = torch.zeros(n, feet, device=device)
     self._touchdown = torch.zeros(n, feet, dtype=torch.bool, device=device)
+    self._up = torch.zeros(n, feet, dtype=torch.bool, device=device)  # in the air
 
     self.commands = Commands(task.command, self.world, self.dt_s)
     moved = {row.path.split(".")[1] for row in (anneal or {}).values()}
@@ -104,9 +112,7 @@ class Env:
     self.annealing = {name: Annealing(row, self.rewards) for name, row in (anneal or {}).items()}
     self._reset_events = [e for e in task.events.values() if e.when == "reset"]
     self._interval_events = [e for e in task.events.values() if e.when == "interval"]
-    self._next_event = torch.zeros(
-      len(self._interval_events), n, dtype=torch.int64, device=device
-    )
+    self._next_event = torch.zeros(len(self._interval_events), n, dtype=torch.int64, device=device)
     self._ended = {name: 0.0 for name in (*task.terminations, "time_out", "diverged")}
     self._episodes = 0
     self._returns = torch.zeros(n, device=device)
@@ -119,24 +125,22 @@ class Env:
       self._next_event[k] = self._wait(event)
     self._start(self._everyone)
     self.state = self._read()
-    self.groups = {
-      name: Group(name, rows, self.state, self.dt_s, self.rng, history)
-      for name, rows in task.observations.items()
-    }
-    self._write_frames(self._everyone)
+    self.observer = Observer(task.observations, self.state, self.dt_s, self.rng, history)
+    self._limit_steps = torch.full_like(self.episode_steps, task.episode_steps)
     if spread_starts:
-      self.episode_steps.random_(task.episode_steps, generator=self.rng)
+      shortest = max(round(_SHORTEST_FIRST * task.episode_steps), 1)
+      self._limit_steps.random_(shortest, task.episode_steps + 1, generator=self.rng)
 
   def reset(self) -> dict[str, Tensor]:
     """Start a new episode in every env."""
     self._start(self._everyone)
     self.state = self._read()
-    self._write_frames(self._everyone)
+    self.observer.write(self.state, self._everyone)
     return self.observations()
 
   def observations(self) -> dict[str, Tensor]:
     """Group to (N, width).  Reading changes nothing."""
-    return {name: group.read() for name, group in self.groups.items()}
+    return self.observer.read()
 
   def step(self, action: Tensor) -> Step:
     """One control step of every env; the order below is the contract.
@@ -144,7 +148,10 @@ class Env:
     Args:
       action: (N, G), any real numbers.
     """
-    self._fire_due()
+    self._steps += 1
+    look = self._steps % self._look_steps == 0
+    if look:
+      self._fire_due()
     self._act(action)
     self.backend.step(self.substeps)
     self.episode_steps += 1
@@ -153,29 +160,33 @@ class Env:
     self._count_feet(s)
 
     failed, terminated = self._terminations(s)
-    timed_out = (self.episode_steps >= self.task.episode_steps) & ~terminated
-    reward = self.rewards(s)
-    bad = self.backend.take_diverged() | ~(reward + self._readings.total()).isfinite()
+    timed_out = (self.episode_steps >= self._limit_steps) & ~terminated
+    reward = self.rewards.score(s)
+    # 0 times anything finite is 0: a cheaper look than isfinite, and there is one every step.
+    bad = self.backend.take_diverged() | ((reward + self._readings.total()) * 0 != 0)
     if self.backend.any(bad):
       reward = torch.where(bad, 0.0, reward)
       terminated, timed_out = terminated | bad, timed_out & ~bad
       failed["diverged"] = bad
-    self.metrics.add(s)
+      self.rewards.forget(bad)
+    elif self._steps % _METRIC_STEPS == 0:
+      self.metrics.add(s)
     self._returns += reward
     ended = terminated | timed_out
-    holds = self.commands.advance(s, ended, terminated)
+    holds = self.commands.advance(s, ended, terminated, look)
     if self.ladder:
       self.ladder.step(holds)
 
     self.state = s.replace(command=self.commands.value)
-    self._write_frames()
+    self.observer.write(self.state)
     terminal = None
     if self.backend.any(ended):
       terminal = self.observations() if self.backend.any(timed_out) else None
+      s = s.replace(**self._readings.copies())  # the engine is about to overwrite them
       self._log_ended(failed | {"time_out": timed_out}, ended)
       self._start(ended)
       self.state = self._read()
-      self._write_frames(ended)
+      self.observer.write(self.state, ended)
     return Step(
       observations=self.observations(),
       reward=reward,
@@ -203,7 +214,10 @@ class Env:
     return log
 
   def take_finished(self) -> list[tuple[float, float]]:
-    """(return, length in control steps) of each episode that ended since the last call."""
+    """(return, length in control steps) of each episode that ended since the last call.
+
+    Those of a first episode that was cut short are scaled up to a full one's length.
+    """
     finished, self._finished = self._finished, []
     return finished
 
@@ -245,12 +259,13 @@ class Env:
 
   def _count_feet(self, s: State) -> None:
     """Count substeps in the air and on the ground: integers, so that no clock drifts."""
-    was_down, down, up = self._contact > 0, s.foot_contact, ~s.foot_contact
+    down, was_up = s.foot_contact, self._up
+    self._up = ~down
     # The peak of a swing lasts through the step of its landing, for the rows that look at it.
-    self._peak = s.foot_peak_m = torch.maximum(self._peak * ~was_down, s.foot_height_m)
-    self._touchdown = s.touchdown = down & ~was_down
+    self._peak = s.foot_peak_m = torch.maximum(self._peak * was_up, s.foot_height_m)
+    self._touchdown = s.touchdown = down & was_up
     self._contact = s.foot_contact_substeps = (self._contact + self.substeps) * down
-    self._air = s.foot_air_substeps = (self._air + self.substeps) * up
+    self._air = s.foot_air_substeps = (self._air + self.substeps) * self._up
 
   def _terminations(self, s: State) -> tuple[dict[str, Tensor], Tensor]:
     failed = {name: row.fn(s, **row.params) for name, row in self.task.terminations.items()}
@@ -260,7 +275,7 @@ class Env:
   def _fire_due(self) -> None:
     if not self._interval_events:
       return
-    self._next_event -= 1
+    self._next_event -= self._look_steps
     due = self._next_event <= 0
     if not self.backend.any(due):
       return
@@ -286,22 +301,21 @@ class Env:
     )
     self.clock_steps = torch.where(mask, phase, self.clock_steps)
     down = self._readings.fields["foot_contacts"] > 0
+    self._up = torch.where(rows, ~down, self._up)
     self._air = torch.where(rows, ~down * self.substeps, self._air)
     self._contact = torch.where(rows, down * self.substeps, self._contact)
     self._peak = self._peak.masked_fill(rows, 0.0)
     self._touchdown = self._touchdown & ~rows
     self.commands.draw(mask)
 
-  def _write_frames(self, restarted: Tensor | None = None) -> None:
-    for group in self.groups.values():
-      group.write(self.state, restarted)
-
   def _log_ended(self, reasons: Mapping[str, Tensor], ended: Tensor) -> None:
-    self.rewards.end_episodes(ended)
+    # What a first episode that was cut short gave is scaled up to a full one's length.
+    full = self._limit_steps / self.task.episode_steps
+    self.rewards.end_episodes(ended, full)
     for name, mask in reasons.items():
       self._ended[name] += float(mask.sum())
     self._episodes += int(ended.sum())
-    self._finished += zip(
-      self._returns[ended].tolist(), self.episode_steps[ended].tolist(), strict=True
-    )
+    returns, lengths = self._returns / full, self.episode_steps / full
+    self._finished += zip(returns[ended].tolist(), lengths[ended].tolist(), strict=True)
     self._returns *= ~ended
+    self._limit_steps.masked_fill_(ended, self.task.episode_steps)

@@ -46,7 +46,9 @@ class Gait:
     """
     named = {foot: g for g, group in enumerate(self.groups) for foot in group}
     if set(named) != set(feet):
-      raise ValueError(f"gait {self.name}: groups {self.groups} are not made of the feet {tuple(feet)}")
+      raise ValueError(
+        f"gait {self.name}: groups {self.groups} are not made of the feet {tuple(feet)}"
+      )
     return [
       [step // self.swing_steps != named[foot] for foot in feet] for step in range(self.cycle_steps)
     ]

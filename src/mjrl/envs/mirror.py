@@ -1,6 +1,7 @@
-"""Left-right symmetry: what each row of an observation becomes when the world is mirrored, y to -y."""
+"""Left-right symmetry: what observations and actions become when the world is mirrored, y to -y."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -39,10 +40,10 @@ class Mirror:
       ValueError: a row has no known mirror image.
     """
     self.groups = {}
-    for name, group in env.groups.items():
+    for name, rows in env.task.observations.items():
       source, sign = [], []
-      for key, (width, frames) in group.layout().items():
-        row_source, row_sign = _row_map(env.task, key, group.rows[key].fn)
+      for key, (width, frames) in env.observer.layout(name).items():
+        row_source, row_sign = _row_map(env.task, key, rows[key].fn)
         for _ in range(frames):
           source += [len(sign) + s for s in row_source]
           sign += row_sign
@@ -52,7 +53,7 @@ class Mirror:
 
   def observations(self, groups: TensorDict) -> TensorDict:
     """Mirrored copies of some observations, (B, width) each."""
-    mirrored = {k: _apply(self.groups[k], v) for k, v in groups.items()}
+    mirrored = {name: _apply(columns, groups[name]) for name, columns in self.groups.items()}
     return TensorDict(mirrored, batch_size=groups.batch_size)
 
   def actions(self, action: Tensor) -> Tensor:
@@ -97,8 +98,8 @@ def _row_map(task: Task, key: str, fn: Callable[..., Tensor]) -> tuple[list[int]
     source = [3 * foot + axis for foot in _foot_sources(task) for axis in range(3)]
     return source, [1, -1, 1] * len(task.robot.feet)
   raise ValueError(
-    f"{task.name}: observation {key!r} ({fn.__name__}) has no mirror image; switch mirroring off in "
-    "the recipe, or say in mjrl.envs.mirror what kind of quantity it is"
+    f"{task.name}: observation {key!r} ({fn.__name__}) has no mirror image; switch mirroring off "
+    "in the recipe, or say in mjrl.envs.mirror what kind of quantity it is"
   )
 
 
@@ -120,6 +121,6 @@ def _tensors(source: Sequence[int], sign: Sequence[int], device: str) -> tuple[T
   )
 
 
-def _apply(column_map: tuple[Tensor, Tensor], value: Tensor) -> Tensor:
+def _apply(column_map: tuple[Tensor, Tensor], value: Any) -> Tensor:
   source, sign = column_map
   return value.index_select(1, source) * sign

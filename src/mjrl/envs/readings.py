@@ -1,5 +1,7 @@
 """Where the fields of a `State` lie in the engine's arrays."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -60,12 +62,16 @@ class Readings:
       "self_force": sensor("self_collision"),
     }
 
+  def copies(self) -> dict[str, Tensor]:
+    """The fields as they are now, out of the engine's reach."""
+    return {name: view.clone() for name, view in self.fields.items()}
+
   def total(self) -> Tensor:
     """Sum of all sensors, (N,): not finite where any of them is not."""
     return self._sensors.sum(1)
 
 
-def constants(task: Task, backend: Backend) -> dict[str, object]:
+def constants(task: Task, backend: Backend) -> dict[str, Any]:
   """The fields of a `State` that never change."""
   robot, model, device = task.robot, backend.model, backend.device
 
@@ -74,12 +80,11 @@ def constants(task: Task, backend: Backend) -> dict[str, object]:
 
   low_high = tensor([model.joint(j).range.tolist() for j in robot.joints])
   middle, half = low_high.mean(1), (low_high[:, 1] - low_high[:, 0]) / 2
-  fields: dict[str, object] = {
+  fields: dict[str, Any] = {
     "home_rad": tensor([robot.home_rad[j] for j in robot.joints]),
     "gait_joints": torch.tensor([robot.joints.index(j) for j in robot.gait_joints], device=device),
-    "arm_and_leg": tensor(
-      [[j in robot.arm_joints, j not in robot.arm_joints] for j in robot.gait_joints]
-    ),
+    "is_arm": tensor([j in robot.arm_joints for j in robot.gait_joints]),
+    "is_leg": tensor([j not in robot.arm_joints for j in robot.gait_joints]),
     "soft_low_rad": middle - robot.soft_limit_factor * half,
     "soft_high_rad": middle + robot.soft_limit_factor * half,
     "foot_radius_m": float(model.geom(f"{robot.feet[0]}_foot").size[0]),

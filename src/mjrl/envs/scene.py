@@ -60,7 +60,9 @@ def _check_order(task: Task, model: mujoco.MjModel) -> None:
   robot = task.robot
   actuators = tuple(model.actuator(i).name for i in range(model.nu))
   hinges = tuple(
-    model.joint(i).name for i in range(model.njnt) if model.jnt_type[i] != mujoco.mjtJoint.mjJNT_FREE
+    model.joint(i).name
+    for i in range(model.njnt)
+    if model.jnt_type[i] != mujoco.mjtJoint.mjJNT_FREE
   )
   if actuators != robot.joints or hinges != robot.joints:
     raise ValueError(

@@ -1,4 +1,4 @@
-"""Reward and metric tables at work: evaluated once per control step, logged per episode and iteration."""
+"""Reward and metric tables at work: evaluated per step, logged per episode and iteration."""
 
 from collections.abc import Mapping
 
@@ -20,9 +20,7 @@ class Rewards:
   ) -> None:
     """Copy the rows' numbers, which curricula move; rows in `kept` stay even at weight zero."""
     self.rows = {name: row for name, row in rows.items() if row.weight != 0 or name in kept}
-    self._own = {
-      name: {"weight": row.weight, **row.params} for name, row in self.rows.items()
-    }
+    self._own = {name: {"weight": row.weight, **row.params} for name, row in self.rows.items()}
     self.numbers = {name: dict(own) for name, own in self._own.items()}
     self._eased: dict[tuple[str, str], tuple[float, float]] = {}
     self._params: dict[str, dict[str, float]] = {}
@@ -33,12 +31,11 @@ class Rewards:
     self._ended = torch.zeros(len(self.rows), device=device)
     self._episodes = torch.zeros((), device=device)
 
-  def __call__(self, s: State) -> Tensor:
+  def score(self, s: State) -> Tensor:
     """Reward of the step, (N,)."""
     values = torch.stack([row.fn(s, **self._params[name]) for name, row in self.rows.items()])
-    values *= self._scale
-    self._sums += values
-    return values.sum(0)
+    self._sums.addcmul_(values, self._scale)
+    return self._scale[:, 0] @ values
 
   def set_own(self, row: str, key: str, value: float) -> None:
     """Change what the task itself asks for: a row's weight or one of its parameters."""
@@ -52,20 +49,31 @@ class Rewards:
     self._eased[row, key] = easy, ease
     self._refresh()
 
-  def end_episodes(self, mask: Tensor) -> None:
-    """Put the masked envs' sums aside for the log, and start them anew."""
+  def forget(self, mask: Tensor) -> None:
+    """Drop the masked envs' sums: one number that is not finite would stay in the log for good."""
+    self._sums.masked_fill_(mask, 0.0)
+
+  def end_episodes(self, mask: Tensor, share: Tensor) -> None:
+    """Put the masked envs' sums aside for the log, and start them anew.
+
+    Args:
+      mask: (N,) bool.
+      share: (N,) part of a full episode's length that each env's could last, 1 but for first ones.
+    """
     ended = mask.float()
     self._ended += self._sums @ ended
-    self._episodes += ended.sum()
+    self._episodes += torch.dot(share, ended)
     self._sums *= 1 - ended
 
   def drain(self, episode_s: float) -> dict[str, float]:
     """Row to its sum over an ended episode divided by a full episode's length; empties the log."""
     episodes = float(self._episodes)
-    means = (self._ended / (max(episodes, 1) * episode_s)).tolist()
+    if not episodes:
+      return {}
+    means = (self._ended / (episodes * episode_s)).tolist()
     self._ended.zero_()
     self._episodes.zero_()
-    return dict(zip(self.rows, means, strict=True)) if episodes else {}
+    return dict(zip(self.rows, means, strict=True))
 
   def worst(self, s: State) -> str:
     """Name of the first row that is not finite in some env, or "" if all are."""
@@ -76,7 +84,11 @@ class Rewards:
 
   def save(self) -> dict[str, Tensor]:
     """What `load` needs to go on in the middle of episodes."""
-    return {"sums": self._sums.clone(), "ended": self._ended.clone(), "episodes": self._episodes.clone()}
+    return {
+      "sums": self._sums.clone(),
+      "ended": self._ended.clone(),
+      "episodes": self._episodes.clone(),
+    }
 
   def load(self, saved: dict[str, Tensor]) -> None:
     """Take up what `save` gave."""

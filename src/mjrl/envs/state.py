@@ -1,13 +1,33 @@
 """What one control step looks like: the quantities that rows of a task read."""
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.linalg import vecdot
 
 STANDING_COMMAND = 0.05
 """A command whose norm (m/s and rad/s together) is at most this asks the robot to stand."""
+
+
+class once:
+  """A property computed when first read.
+
+  As `functools.cached_property`, which takes a lock at every such read up to Python 3.11: there are
+  forty in a control step.
+  """
+
+  def __init__(self, compute: Callable[[Any], Tensor]) -> None:
+    """Decorate a method."""
+    self._compute, self._name, self.__doc__ = compute, compute.__name__, compute.__doc__
+
+  def __get__(self, instance: Any, owner: type) -> Any:
+    """Compute, and stand in the instance's own attributes from then on."""
+    if instance is None:
+      return self
+    value = instance.__dict__[self._name] = self._compute(instance)
+    return value
 
 
 class State:
@@ -20,28 +40,37 @@ class State:
     base_pos_w        (N, 3) m
     base_quat_w       (N, 4) w x y z
     forward_w         (N, 3) the base's x axis
-    ang_vel_b         (N, 3) rad/s;  lin_vel_b (N, 3) m/s, of the IMU;  twist_b (N, 6) both, in this order
-    up_b              (N, 3) the world's z axis seen from the base
-    joint_pos_rad     (N, J);  joint_vel_rad_s (N, J);  joint_torque_n_m (N, J)
-    foot_pos_w        (N, F, 3) m, centre of the foot;  foot_vel_w (N, F, 3) m/s
+    up_b              (N, 3) the world's z axis
+    ang_vel_b         (N, 3) rad/s
+    lin_vel_b         (N, 3) m/s, of the IMU
+    twist_b           (N, 6) ang_vel_b and lin_vel_b, side by side
+    joint_pos_rad     (N, J)
+    joint_vel_rad_s   (N, J)
+    joint_torque_n_m  (N, J)
+    foot_pos_w        (N, F, 3) m, centre of the foot
+    foot_vel_w        (N, F, 3) m/s
     foot_contacts     (N, F) number of contacts of the foot with the ground
     foot_force_w      (N, F, 3) N, of the foot on the ground: downwards is negative
     self_force        (N, 4) number of contacts between limbs, and the largest force in N
 
   Given, kept by the environment:
-    action, last_action   (N, G) as the policy gave them
-    command               (N, 3) m/s forward, m/s left, rad/s counter-clockwise
-    clock_steps           (N,) int64 control steps on the gait clock
-    foot_air_substeps, foot_contact_substeps  (N, F) int32 physics substeps since take-off, landing
-    foot_peak_m           (N, F) greatest height of the foot since its last take-off
-    touchdown             (N, F) bool, landed in this control step
-    encoder_bias_rad      (N, J)
+    action, last_action    (N, G) as the policy gave them
+    command                (N, 3) m/s forward, m/s left, rad/s counter-clockwise
+    clock_steps            (N,) int64 control steps on the gait clock
+    foot_air_substeps      (N, F) int32 physics substeps since take-off, 0 on the ground
+    foot_contact_substeps  (N, F) int32 physics substeps since landing, 0 in the air
+    foot_peak_m            (N, F) greatest height of the foot since its last take-off
+    touchdown              (N, F) bool, landed in this control step
+    encoder_bias_rad       (N, J)
 
   Given, constant:
-    home_rad (J,);  gait_joints (G,) int64 columns of the driven joints;  arm_and_leg (G, 2) 1 where a driven
-    joint is an arm's, a leg's;  soft_low_rad, soft_high_rad (J,);  foot_radius_m;  substeps;  dt_s (of a control step);
-    commanded (3,) int64 columns of twist_b that a command is about;  should_contact_table (S, F) and phase_table (S, 2) of the gait's S
-    control steps, of tasks with a gait
+    home_rad              (J,)
+    gait_joints           (G,) int64 columns of the driven joints
+    is_arm, is_leg        (G,) 1 where a driven joint is an arm's, a leg's
+    soft_low_rad, soft_high_rad  (J,)
+    commanded             (3,) int64 columns of twist_b that a command is about
+    should_contact_table  (S, F) and phase_table (S, 2), of a gait of S control steps
+    foot_radius_m, substeps, dt_s (of a control step)
   """
 
   def __init__(self, given: Mapping[str, object]) -> None:
@@ -80,7 +109,8 @@ class State:
   encoder_bias_rad: Tensor
   home_rad: Tensor
   gait_joints: Tensor
-  arm_and_leg: Tensor
+  is_arm: Tensor
+  is_leg: Tensor
   soft_low_rad: Tensor
   soft_high_rad: Tensor
   foot_radius_m: float
@@ -90,130 +120,155 @@ class State:
   should_contact_table: Tensor
   phase_table: Tensor
 
-  @cached_property
+  @once
   def height_m(self) -> Tensor:
     """Height of the base over flat ground.  (N,) m."""
     return self.base_pos_w[:, 2]
 
-  @cached_property
+  @once
   def yaw_rad(self) -> Tensor:
     """Heading of the base.  (N,) rad in (-pi, pi]."""
     return torch.atan2(self.forward_w[:, 1], self.forward_w[:, 0])
 
-  @cached_property
+  @once
   def gravity_b(self) -> Tensor:
     """Direction of gravity seen from the base.  (N, 3), unit."""
     return -self.up_b
 
-  @cached_property
+  @once
   def tilt_sin_square(self) -> Tensor:
     """Square of the sine of the angle between the base's and the world's z.  (N,)."""
     return self.up_b[:, :2].square().sum(1)
 
-  @cached_property
+  @once
+  def tilt_rate_square(self) -> Tensor:
+    """Square of the base's rate of roll and pitch.  (N,) rad^2/s^2."""
+    return self.twist_b[:, :2].square().sum(1)
+
+  @once
+  def self_force_square(self) -> Tensor:
+    """Square of the largest force between limbs.  (N,) N^2."""
+    return self.self_force[:, 1:].square().sum(1)
+
+  @once
   def velocity(self) -> Tensor:
     """What a command asks for: m/s forward, m/s left, rad/s counter-clockwise.  (N, 3)."""
     return self.twist_b.index_select(1, self.commanded)
 
-  @cached_property
+  @once
   def miss(self) -> Tensor:
     """Command less velocity.  (N, 3)."""
     return self.command - self.velocity
 
-  @cached_property
+  @once
   def linear_miss_square(self) -> Tensor:
     """Square of the distance of the horizontal velocity from the command.  (N,) m^2/s^2."""
     return self.miss[:, :2].square().sum(1)
 
-  @cached_property
+  @once
   def offset_rad(self) -> Tensor:
     """Driven joints relative to HOME.  (N, G) rad."""
     return (self.joint_pos_rad - self.home_rad).index_select(1, self.gait_joints)
 
-  @cached_property
+  @once
+  def arm_offset_square(self) -> Tensor:
+    """Sum of the squared offsets of the driven joints that belong to arms.  (N,) rad^2."""
+    return self.offset_rad.square() @ self.is_arm
+
+  @once
+  def leg_offset_square(self) -> Tensor:
+    """Sum of the squared offsets of the driven joints that belong to legs.  (N,) rad^2."""
+    return self.offset_rad.square() @ self.is_leg
+
+  @once
   def encoder_offset_rad(self) -> Tensor:
     """Driven joints relative to HOME as their encoders read them.  (N, G) rad."""
     return self.offset_rad + self.encoder_bias_rad.index_select(1, self.gait_joints)
 
-  @cached_property
+  @once
   def gait_joint_vel_rad_s(self) -> Tensor:
     """Velocity of the driven joints.  (N, G) rad/s."""
     return self.joint_vel_rad_s.index_select(1, self.gait_joints)
 
-  @cached_property
+  @once
   def gait_joint_torque_n_m(self) -> Tensor:
     """Torque of the driven joints' servos.  (N, G) N·m."""
     return self.joint_torque_n_m.index_select(1, self.gait_joints)
 
-  @cached_property
+  @once
   def foot_height_m(self) -> Tensor:
     """Height of the foot's lowest point over flat ground.  (N, F) m."""
     return self.foot_pos_w[:, :, 2] - self.foot_radius_m
 
-  @cached_property
+  @once
   def foot_speed_square(self) -> Tensor:
     """Square of the foot's horizontal speed.  (N, F) m^2/s^2."""
     return self.foot_vel_w[:, :, :2].square().sum(2)
 
-  @cached_property
+  @once
   def foot_speed_m_s(self) -> Tensor:
     """Horizontal speed of the foot.  (N, F) m/s."""
     return self.foot_speed_square.sqrt()
 
-  @cached_property
+  @once
   def foot_contact(self) -> Tensor:
     """Whether the foot touches the ground.  (N, F) bool."""
     return self.foot_contacts > 0
 
-  @cached_property
+  @once
   def foot_contact_float(self) -> Tensor:
     """`foot_contact` as 0 or 1.  (N, F)."""
     return self.foot_contact.float()
 
-  @cached_property
+  @once
   def feet_down(self) -> Tensor:
     """Number of feet on the ground.  (N,)."""
     return self.foot_contact_float.sum(1)
 
-  @cached_property
+  @once
+  def touchdown_float(self) -> Tensor:
+    """`touchdown` as 0 or 1.  (N, F)."""
+    return self.touchdown.float()
+
+  @once
   def landings(self) -> Tensor:
     """Number of feet that landed in this control step.  (N,)."""
-    return self.touchdown.sum(1, dtype=torch.float32)
+    return self.touchdown_float.sum(1)
 
-  @cached_property
+  @once
   def foot_load_n(self) -> Tensor:
     """Size of the force between foot and ground.  (N, F) N."""
     return torch.linalg.vector_norm(self.foot_force_w, dim=2)
 
-  @cached_property
+  @once
   def landing_load_n(self) -> Tensor:
     """Sum of the loads of the feet that landed in this control step.  (N,) N."""
-    return (self.foot_load_n * self.touchdown).sum(1)
+    return vecdot(self.foot_load_n, self.touchdown_float)
 
-  @cached_property
+  @once
   def moving(self) -> Tensor:
     """1 where the command asks for motion, 0 where it asks to stand.  (N,)."""
     return (torch.linalg.vector_norm(self.command, dim=1) > STANDING_COMMAND).float()
 
-  @cached_property
+  @once
   def standing(self) -> Tensor:
     """1 where the command asks to stand, 0 where it asks for motion.  (N,)."""
     return 1 - self.moving
 
-  @cached_property
+  @once
   def should_contact(self) -> Tensor:
     """Which feet the gait clock wants on the ground.  (N, F), 0 or 1."""
     return self.should_contact_table.index_select(0, self.clock_steps)
 
-  @cached_property
+  @once
   def phase(self) -> Tensor:
     """Sine and cosine of the gait phase, both 0 where the command asks to stand.  (N, 2)."""
     return self.phase_table.index_select(0, self.clock_steps) * self.moving[:, None]
 
-  @cached_property
+  @once
   def wrong_feet(self) -> Tensor:
     """Number of feet whose contact differs from the clock's.  (N,)."""
     return (self.foot_contact_float - self.should_contact).abs().sum(1)
 
 
-_COMPUTED = frozenset(n for n, v in vars(State).items() if isinstance(v, cached_property))
+_COMPUTED = frozenset(n for n, v in vars(State).items() if isinstance(v, once))

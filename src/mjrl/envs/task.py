@@ -1,4 +1,4 @@
-"""The types of a task's tables.  Rows are plain functions of a `State` with every number spelled out."""
+"""The types of a task's tables: rows are functions of a `State`, with every number spelled out."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -85,9 +85,13 @@ class Event:
   def __post_init__(self) -> None:
     """Refuse an event that could never fire."""
     if self.when not in ("startup", "reset", "interval"):
-      raise ValueError(f"event at {self.when!r}: {nearest(self.when, ['startup', 'reset', 'interval'])}")
+      raise ValueError(
+        f"event at {self.when!r}: {nearest(self.when, ['startup', 'reset', 'interval'])}"
+      )
     if (self.when == "interval") != (self.every_s is not None):
-      raise ValueError(f"event at {self.when!r}: every_s belongs to interval events, and they need it")
+      raise ValueError(
+        f"event at {self.when!r}: every_s belongs to interval events, and they need it"
+      )
     if self.every_s is not None and not 0 < self.every_s[0] <= self.every_s[1]:
       raise ValueError(f"every_s {self.every_s}: must be two times above 0, the shorter first")
 
@@ -233,7 +237,9 @@ class Anneal:
   def __post_init__(self) -> None:
     """Refuse numbers that define no way from easy to own."""
     if self.start == self.done:
-      raise ValueError(f"anneal {self.path}: start and done are both {self.start}; they must differ")
+      raise ValueError(
+        f"anneal {self.path}: start and done are both {self.start}; they must differ"
+      )
     if not 0 < self.fade_iterations <= self.until_iteration:
       raise ValueError(
         f"anneal {self.path}: fade_iterations {self.fade_iterations} must be in "

@@ -32,5 +32,5 @@ class World:
 
   def uniform(self, low: float, high: float, *shape: int) -> Tensor:
     """Uniform draws in [low, high), (N, *shape)."""
-    draw = torch.rand(self.num_envs, *shape, generator=self.rng, device=self.backend.device)
-    return low + (high - low) * draw
+    draw = torch.empty(self.num_envs, *shape, device=self.backend.device)
+    return draw.uniform_(low, high, generator=self.rng)

@@ -5,6 +5,7 @@ Finding imports no torch, so that a command knows what it will load before it bu
 
 import io
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ def find(log_dir: Path, robot: str, task: str, given: Path | None) -> Path:
   if given is not None and not given.exists():
     raise FileNotFoundError(f"no checkpoint {given}: there is no such file or folder")
   folder = given if given is not None else log_dir / robot / task
-  found = [p for p in (*folder.glob("model_*.pt"), *folder.glob("*/model_*.pt")) if _NAME.search(p.name)]
+  found = [
+    p for p in (*folder.glob("model_*.pt"), *folder.glob("*/model_*.pt")) if _NAME.search(p.name)
+  ]
   if not found:
     raise FileNotFoundError(
       f"no checkpoint (model_<iteration>.pt) in {folder}: train first, "
@@ -64,13 +67,14 @@ def read(path: Path) -> dict[str, Any]:
   Raises:
     ValueError: the file is cut short, or is no checkpoint of ours.
   """
-  import pickle
-
   import torch
 
+  data = path.read_bytes()  # outside of the try: a file that cannot be opened says so itself
   try:
-    saved = torch.load(path, map_location="cpu", weights_only=True)
-  except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")  # torch guesses at what is wrong with a foreign file
+      saved = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+  except Exception as error:  # a broken file makes the reader raise nearly anything
     raise ValueError(
       f"{path} is cut short or is no checkpoint of mjrl; choose another with --checkpoint"
     ) from error
@@ -79,7 +83,9 @@ def read(path: Path) -> dict[str, Any]:
   return saved
 
 
-def check_fits(path: Path, saved: dict[str, Any], task: dict[str, Any], recipe: dict[str, Any]) -> None:
+def check_fits(
+  path: Path, saved: dict[str, Any], task: dict[str, Any], recipe: dict[str, Any]
+) -> None:
   """Refuse a checkpoint whose networks are not those of this task and recipe.
 
   Args:

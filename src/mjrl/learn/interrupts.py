@@ -35,4 +35,6 @@ class StopAsked:
       signal.signal(number, signal.SIG_DFL)
       signal.raise_signal(number)
     self.signal = signal.Signals(number)
-    print(f"\n{self.signal.name}: stopping after this step; once more ends the run at once", flush=True)
+    print(
+      f"\n{self.signal.name}: stopping after this step; once more ends the run at once", flush=True
+    )

@@ -36,7 +36,9 @@ def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
     model.load_state_dict(saved["actor_state_dict"])
   except RuntimeError as error:
     reason = str(error).splitlines()[-1].strip()
-    raise ValueError(f"the checkpoint's policy does not fit task {env.task.name}: {reason}") from error
+    raise ValueError(
+      f"the checkpoint's policy does not fit task {env.task.name}: {reason}"
+    ) from error
   model.eval().to(env.device)
 
   def act(groups: Mapping[str, Tensor]) -> Tensor:
@@ -49,5 +51,3 @@ def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
 def history_of(saved: Mapping[str, Any]) -> int | None:
   """Frames of the observation rows that the policy was trained with; None for the task's own."""
   return saved["recipe"]["history"]
-
-

@@ -40,10 +40,8 @@ class Ppo(PPO):
   def update(self) -> dict[str, float]:
     """As rsl_rl's; then the action's standard deviation is brought back above its floor."""
     losses = super().update()
-    with torch.no_grad():
-      std = self.actor.distribution.std_param  # type: ignore[union-attr]
-      torch.nan_to_num_(std, nan=self._min_std)
-      std.clamp_(min=self._min_std)  # type: ignore[operator]
+    std = self.actor.get_parameter("distribution.std_param").data
+    torch.nan_to_num_(std, nan=self._min_std).clamp_(min=self._min_std)
     return losses
 
   def _guarded_step(self, closure: Any = None) -> None:

@@ -49,6 +49,6 @@ def clock(seconds: float) -> str:
 def _show(value: float | str) -> str:
   if isinstance(value, str):
     return value
-  if float(value).is_integer() and abs(value) >= 1 or value == 0:
+  if float(value).is_integer():
     return f"{int(value)}"
   return f"{value:.4f}" if abs(value) >= 1e-3 else f"{value:.2e}"

@@ -1,9 +1,11 @@
-"""The learning loop: rsl_rl's algorithm, models and storage, with our log, checkpoints and stops."""
+"""The learning loop: rsl_rl's algorithm, models and storage; our log, checkpoints and stops."""
 
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from mjrl.envs.env import Env
 from mjrl.envs.task import Recipe
 from mjrl.learn import checkpoints
 from mjrl.learn.config import rsl_config
+from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display, clock
 from mjrl.learn.vec_env import RslEnv
 
@@ -23,6 +26,8 @@ _WINDOW = 100  # episodes over which reward and length are averaged
 
 class Runner(OnPolicyRunner):
   """Learns a task, one iteration after the other, from a counter that a resumed run carries on."""
+
+  alg: Ppo
 
   def __init__(self, env: Env, recipe: Recipe, folder: Path, identity: dict[str, Any]) -> None:
     """Build networks and storage.
@@ -33,7 +38,8 @@ class Runner(OnPolicyRunner):
       folder: of the run.
       identity: plain values that every checkpoint carries, "task" and "recipe" among them.
     """
-    super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
+    with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
+      super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
     self.mjrl_env, self.recipe, self.folder, self.identity = env, recipe, folder, identity
     self.next_iteration = 0
     self.env_steps = 0
@@ -44,9 +50,18 @@ class Runner(OnPolicyRunner):
     self.newest: Path | None = None
 
   def learn(  # type: ignore[override]
-    self, num_learning_iterations: int, stop: Callable[[], bool] = lambda: False
+    self,
+    num_learning_iterations: int,
+    stop: Callable[[], bool] = lambda: False,
+    after_step: Callable[[], None] = lambda: None,
   ) -> None:
-    """Run so many iterations more, or until `stop` says so; saves every so often, and at the end."""
+    """Learn; saves every so often, and at the end.
+
+    Args:
+      num_learning_iterations: to run from here on.
+      stop: asked between control steps; True ends the run.
+      after_step: called after every control step.
+    """
     first = self.next_iteration
     last = first + num_learning_iterations - 1
     display = Display(first, last)
@@ -57,7 +72,7 @@ class Runner(OnPolicyRunner):
     try:
       while self.next_iteration <= last and not stop():
         start = time.perf_counter()
-        obs, complete = self._collect(obs, stop)
+        obs, complete = self._collect(obs, stop, after_step)
         if not complete:
           break
         collected = time.perf_counter()
@@ -75,7 +90,9 @@ class Runner(OnPolicyRunner):
     if self.next_iteration > first:
       self.save_checkpoint()
 
-  def _collect(self, obs: Any, stop: Callable[[], bool]) -> tuple[Any, bool]:
+  def _collect(
+    self, obs: Any, stop: Callable[[], bool], after_step: Callable[[], None]
+  ) -> tuple[Any, bool]:
     """A rollout; cut short, and said so, where a stop is asked for."""
     with torch.inference_mode():
       for _ in range(self.recipe.rollout_steps):
@@ -84,6 +101,7 @@ class Runner(OnPolicyRunner):
         actions = self.alg.act(obs)
         obs, rewards, dones, extras = self.env.step(actions)
         self.alg.process_env_step(obs, rewards, dones, extras)
+        after_step()
       self.alg.compute_returns(obs)
     return obs, True
 
@@ -105,7 +123,7 @@ class Runner(OnPolicyRunner):
       self.lengths.append(length)
     with torch.inference_mode():
       task_log = self.mjrl_env.end_iteration(it)
-    std = float(self.alg.get_policy().output_std.mean())
+    std = float(self.alg.get_policy().output_std.mean().detach())
     scalars = {f"Loss/{name}": value for name, value in losses.items()}
     scalars["Loss/learning_rate"] = self.alg.learning_rate
     scalars["Loss/skipped_updates"] = self.alg.skipped_updates

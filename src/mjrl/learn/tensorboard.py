@@ -22,7 +22,8 @@ class TensorBoard:
       return self
     port = free_port(self._port)
     if port is None:
-      print(f"TensorBoard: no free port in {self._port}..{self._port + _PORTS_TRIED - 1}; going on without")
+      last = self._port + _PORTS_TRIED - 1
+      print(f"TensorBoard: no free port in {self._port}..{last}; going on without")
       return self
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(self._folder.parent)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]

@@ -9,14 +9,16 @@ import torch
 from mjrl.envs.describe import describe
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
-from mjrl.envs.task import Task
+from mjrl.envs.task import Recipe, Task
 from mjrl.learn import checkpoints
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.tensorboard import TensorBoard
+from mjrl.sim.memory import check_memory, engine_bytes_per_env
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
+from mjrl.view.window import open_window
 
 
 def train(
@@ -58,10 +60,14 @@ def train(
     saved = checkpoints.read(checkpoint)
     checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
 
+  model = compile_scene(task)
+  check_memory(
+    resolved.num_envs, engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe)
+  )
   torch.manual_seed(seed)
   env = Env(
     task,
-    open_backend(resolved, compile_scene(task)),
+    open_backend(resolved, model),
     seed,
     history=recipe.history,
     anneal=recipe.curriculum,
@@ -88,11 +94,32 @@ def train(
   )
   print(f"run folder: {folder}")
   began = time.time()
+  window = None if headless else open_window(env)
   with StopAsked() as stop, TensorBoard(folder, tensorboard_port):
-    runner.learn(iterations, stop=lambda: bool(stop))
+    try:
+      runner.learn(
+        iterations,
+        stop=lambda: bool(stop),
+        after_step=(lambda: window.draw(env)) if window else (lambda: None),
+      )
+    finally:
+      if window:
+        window.close()
   write_summary(folder, _summary(runner, resolved, seed, time.time() - began, stop))
   _farewell(task.name, runner, stop)
   return stop.exit_code
+
+
+def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
+  """A generous guess at what learning keeps per env: a rollout's observations, and their copies."""
+  frames = max(
+    row.history if recipe.history is None or row.history == 1 else recipe.history
+    for group in task.observations.values()
+    for row in group.values()
+  )
+  numbers_per_frame = 8 * len(task.robot.joints)
+  copies = 3  # as stored, as shuffled into mini-batches, as activations of the first layers
+  return 4 * copies * recipe.rollout_steps * frames * numbers_per_frame * len(task.observations)
 
 
 def _summary(
@@ -129,4 +156,7 @@ def _farewell(task: str, runner: Runner, stop: StopAsked) -> None:
     return
   done = f"stopped by {stop.signal.name}" if stop.signal else "done"
   print(f"{done}: {runner.newest}")
-  print(f"a finished run is not a result; measure it: python scripts/play.py --task {task} --headless --measure")
+  print(
+    "a finished run is not a result; measure it: "
+    f"python scripts/play.py --task {task} --headless --measure"
+  )

@@ -36,7 +36,9 @@ class Backend(Protocol):
     """Controls of the next step, (N, nu)."""
     ...
 
-  def set_state(self, mask: Tensor, *, qpos: Tensor | None = None, qvel: Tensor | None = None) -> None:
+  def set_state(
+    self, mask: Tensor, *, qpos: Tensor | None = None, qvel: Tensor | None = None
+  ) -> None:
     """Positions (N, nq) and velocities (N, nv) of the masked envs, taken up by the next step."""
     ...
 

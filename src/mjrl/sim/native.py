@@ -42,8 +42,10 @@ class NativeBackend:
     self._qpos = torch.from_numpy(self._batch.bind("qpos"))
     self._qvel = torch.from_numpy(self._batch.bind("qvel"))
     self._seen_warnings = self._batch.warning[:, _BAD_NUMBER].copy()
-    self._warnings_total = int(self._batch.warning.sum())
-    self._raised = np.zeros(num_envs, bool)
+    self._warnings = torch.from_numpy(self._batch.warning)
+    self._warnings_total = int(self._warnings.sum())
+    self._nobody = torch.zeros(num_envs, dtype=torch.bool)
+    self._raised, self._any_raised = np.zeros(num_envs, bool), False
 
   def read(self, field: str) -> Tensor:
     """See `Backend.read`."""
@@ -67,7 +69,9 @@ class NativeBackend:
     """See `Backend.set_ctrl`."""
     self._ctrl.copy_(ctrl)
 
-  def set_state(self, mask: Tensor, *, qpos: Tensor | None = None, qvel: Tensor | None = None) -> None:
+  def set_state(
+    self, mask: Tensor, *, qpos: Tensor | None = None, qvel: Tensor | None = None
+  ) -> None:
     """See `Backend.set_state`."""
     if qpos is not None:
       self._qpos.copy_(torch.where(mask[:, None], qpos, self._qpos))
@@ -97,6 +101,7 @@ class NativeBackend:
     except mjbatch.SimulationError as error:
       # The named envs kept the state they had; the others are done.  They count as diverged.
       self._raised[error.ids] = True
+      self._any_raised = True
     self._copy()
 
   def reset(self, mask: Tensor, qpos: Tensor, qvel: Tensor) -> None:
@@ -113,18 +118,20 @@ class NativeBackend:
 
   def take_diverged(self) -> Tensor:
     """See `Backend.take_diverged`."""
-    bad, total = self._raised, int(self._batch.warning.sum())
-    if total != self._warnings_total:  # a cheap look first: there is hardly ever one
-      self._warnings_total = total
-      now = self._batch.warning[:, _BAD_NUMBER]
-      bad = bad | (now > self._seen_warnings).any(axis=1)
-      self._seen_warnings = now.copy()
-    self._raised = np.zeros(self.num_envs, bool)
+    total = int(self._warnings.sum())
+    if total == self._warnings_total and not self._any_raised:  # a cheap look: hardly ever
+      return self._nobody
+    now = self._batch.warning[:, _BAD_NUMBER]
+    bad = self._raised | (now > self._seen_warnings).any(axis=1)
+    self._seen_warnings, self._warnings_total = now.copy(), total
+    self._raised, self._any_raised = np.zeros(self.num_envs, bool), False
     return torch.from_numpy(bad)
 
   def save(self) -> dict[str, Tensor]:
     """See `Backend.save`."""
-    fields = {name: torch.from_numpy(np.array(self._batch.expanded(name))) for name in self._expanded()}
+    fields = {
+      name: torch.from_numpy(np.array(self._batch.expanded(name))) for name in self._expanded()
+    }
     return {"state": torch.from_numpy(self._batch.state.copy())} | fields
 
   def load(self, saved: dict[str, Tensor]) -> None:

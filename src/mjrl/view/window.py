@@ -2,7 +2,10 @@
 
 import os
 import sys
+import threading
 import time
+from collections.abc import Sequence
+from threading import Thread
 from typing import Any, Protocol
 
 import mujoco
@@ -12,6 +15,7 @@ from mjrl.sim.backend import Backend
 from mjrl.view.display import probe_window, window_obstacle
 
 FPS = 30.0
+CLOSE_S = 5.0
 
 
 class Shown(Protocol):
@@ -27,9 +31,12 @@ class Window:
   The viewer renders on a thread of its own, from a copy that `draw` hands over.
   """
 
-  def __init__(self, viewer: Any, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Show what data of model holds in a viewer that was launched on the two."""
-    self._viewer, self._model, self._data = viewer, model, data
+  def __init__(
+    self, viewer: Any, threads: Sequence[Thread], model: mujoco.MjModel, data: mujoco.MjData
+  ) -> None:
+    """Show what data of model holds in a viewer that was launched on the two, with its threads."""
+    self._viewer, self._threads = viewer, threads
+    self._model, self._data = model, data
     self._next_s = 0.0
 
   @property
@@ -51,8 +58,11 @@ class Window:
     self._viewer.sync()
 
   def close(self) -> None:
-    """Close it, if the user has not."""
+    """Close it, if the user has not, and wait until it is gone."""
     self._viewer.close()
+    # A thread that still tears its window down while the interpreter exits ends in a crash.
+    for thread in self._threads:
+      thread.join(CLOSE_S)
 
 
 def open_window(env: Shown) -> Window | None:
@@ -68,6 +78,7 @@ def open_window(env: Shown) -> Window | None:
   try:
     from mujoco import viewer as passive  # loads GLFW, which headless runs can do without
 
+    before = set(threading.enumerate())
     viewer = passive.launch_passive(model, data, show_left_ui=False, show_right_ui=False)
   except Exception as error:  # a window is never worth a run
     print(f"window: none, {error}; going on without", flush=True)
@@ -75,7 +86,8 @@ def open_window(env: Shown) -> Window | None:
   _follow(viewer, model, env)
   others = f" of {env.backend.num_envs}" if env.backend.num_envs > 1 else ""
   print(f"window: env 0{others}", flush=True)
-  return Window(viewer, model, data)
+  threads = [thread for thread in threading.enumerate() if thread not in before]
+  return Window(viewer, threads, model, data)
 
 
 def _follow(viewer: Any, model: mujoco.MjModel, env: Shown) -> None:

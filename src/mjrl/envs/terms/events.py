@@ -43,9 +43,7 @@ def foot_friction(world: World, mask: Tensor, *, sliding: tuple[float, float]) -
   world.backend.set_model(mask, "geom_friction", friction)
 
 
-def base_com(
-  world: World, mask: Tensor, *, x_m: float, y_m: float, z_m: float
-) -> None:
+def base_com(world: World, mask: Tensor, *, x_m: float, y_m: float, z_m: float) -> None:
   """Moves the base's centre of mass by up to +-x, +-y, +-z."""
   body = world.backend.model.body(world.robot.base_body).id
   com = world.backend.get_model("body_ipos")
@@ -99,4 +97,3 @@ def push(
   qvel = world.backend.read("qvel").clone()
   qvel[:, :6] += kick
   world.backend.set_state(mask, qvel=qvel)
-

@@ -6,6 +6,7 @@ and steps of an iteration, so that a quantity of some envs or steps alone is a m
 
 import torch
 from torch import Tensor
+from torch.linalg import vecdot
 
 from mjrl.envs.state import State
 
@@ -34,12 +35,12 @@ def feet_down(s: State) -> Metric:
 
 def slip_speed(s: State) -> Metric:
   """Horizontal speed of the feet that are on the ground, m/s."""
-  return (s.foot_speed_m_s * s.foot_contact_float).sum(1) / s.feet_down.clamp(min=1), s.feet_down
+  return vecdot(s.foot_speed_m_s, s.foot_contact_float) / s.feet_down.clamp(min=1), s.feet_down
 
 
 def peak_height(s: State) -> Metric:
   """Greatest height of a swing, of the feet that land, m."""
-  return (s.foot_peak_m * s.touchdown).sum(1) / s.landings.clamp(min=1), s.landings
+  return vecdot(s.foot_peak_m, s.touchdown_float) / s.landings.clamp(min=1), s.landings
 
 
 def landing_force(s: State) -> Metric:

@@ -1,10 +1,11 @@
-"""Reward rows.  Each returns (N,); the environment multiplies it by its weight and the control step.
+"""Reward rows.  Each returns (N,); the environment multiplies it by weight and control step.
 
 Formulas and their numbers follow the reference tasks of the jumper robot (NOTICE), unless said.
 """
 
 import torch
 from torch import Tensor
+from torch.linalg import vecdot
 
 from mjrl.envs.state import State
 
@@ -34,9 +35,8 @@ def pose(
   moving_leg_rad: float,
 ) -> Tensor:
   """exp(-mean((q - home)^2 / std^2)), wide while moving and narrow while standing.  (N,)."""
-  arm, leg = (s.offset_rad.square() @ s.arm_and_leg).unbind(1)  # sums over the joints of each
-  standing = arm * standing_arm_rad**-2 + leg * standing_leg_rad**-2
-  moving = arm * moving_arm_rad**-2 + leg * moving_leg_rad**-2
+  standing = s.arm_offset_square * standing_arm_rad**-2 + s.leg_offset_square * standing_leg_rad**-2
+  moving = s.arm_offset_square * moving_arm_rad**-2 + s.leg_offset_square * moving_leg_rad**-2
   return torch.exp(torch.lerp(standing, moving, s.moving) * (-1.0 / s.offset_rad.shape[1]))
 
 
@@ -53,17 +53,17 @@ def action_rate(s: State) -> Tensor:
 
 def foot_clearance(s: State, *, target_m: float) -> Tensor:
   """Sum over feet of |height - target| * horizontal speed, m^2/s.  (N,)."""
-  return ((s.foot_height_m - target_m).abs() * s.foot_speed_m_s).sum(1)
+  return vecdot((s.foot_height_m - target_m).abs(), s.foot_speed_m_s)
 
 
 def swing_height(s: State, *, target_m: float) -> Tensor:
   """Sum over feet that land of (peak height / target - 1)^2.  (N,)."""
-  return ((s.foot_peak_m / target_m - 1).square() * s.touchdown).sum(1)
+  return vecdot((s.foot_peak_m / target_m - 1).square(), s.touchdown_float)
 
 
 def foot_slip(s: State) -> Tensor:
   """Sum over feet on the ground of their squared horizontal speed, m^2/s^2.  (N,)."""
-  return (s.foot_speed_square * s.foot_contact_float).sum(1)
+  return vecdot(s.foot_speed_square, s.foot_contact_float)
 
 
 def soft_landing(s: State) -> Tensor:
@@ -76,8 +76,7 @@ def self_collision(s: State, *, threshold_n: float) -> Tensor:
 
   Contact forces are those of the last substep, which stands for all of them.
   """
-  force = torch.linalg.vector_norm(s.self_force[:, 1:], dim=1)
-  return (force > threshold_n) * float(s.substeps)
+  return (s.self_force_square > threshold_n**2) * float(s.substeps)
 
 
 def standing_sway(s: State) -> Tensor:
@@ -87,7 +86,7 @@ def standing_sway(s: State) -> Tensor:
 
 def tilt_rate(s: State, *, free_rad2_s2: float) -> Tensor:
   """Square of the roll and pitch rate beyond what is free, rad^2/s^2.  (N,)."""
-  return (s.ang_vel_b[:, :2].square().sum(1) - free_rad2_s2).clamp_(min=0)
+  return (s.tilt_rate_square - free_rad2_s2).clamp_(min=0)
 
 
 def gait(s: State, *, width_feet: float, max_air_s: float, max_contact_s: float) -> Tensor:
@@ -96,17 +95,18 @@ def gait(s: State, *, width_feet: float, max_air_s: float, max_contact_s: float)
   Nothing while any foot has been in the air or on the ground for too long: a robot that stands is
   in step with half of the clock.
   """
-  second = s.substeps / s.dt_s
-  cycling = (s.foot_air_substeps <= max_air_s * second) & (
-    s.foot_contact_substeps <= max_contact_s * second
+  substeps_per_s = s.substeps / s.dt_s
+  air, contact = s.foot_air_substeps.amax(1), s.foot_contact_substeps.amax(1)
+  cycling = (air <= int(max_air_s * substeps_per_s)) & (
+    contact <= int(max_contact_s * substeps_per_s)
   )
-  return torch.exp(s.wrong_feet.square() * (-1.0 / width_feet**2)) * s.moving * cycling.all(1)
+  return torch.exp(s.wrong_feet.square() * (-1.0 / width_feet**2)) * s.moving * cycling
 
 
 def stance_load(s: State, *, enough_n: float) -> Tensor:
   """Mean over the feet that the clock wants down of min(load / enough, 1), moving.  (N,)."""
   loaded = (s.foot_load_n * (1.0 / enough_n)).clamp_(max=1)
-  return (loaded * s.should_contact).sum(1) / s.should_contact.sum(1) * s.moving
+  return vecdot(loaded, s.should_contact) / s.should_contact.sum(1) * s.moving
 
 
 def standing_load(s: State, *, enough_n: float) -> Tensor:
@@ -115,6 +115,6 @@ def standing_load(s: State, *, enough_n: float) -> Tensor:
 
 
 def stance_gap(s: State, *, max_m: float) -> Tensor:
-  """Mean height over ground of the feet that should be down, all of them when standing, m.  (N,)."""
+  """Mean height over ground of the feet that should be down, all when standing, m.  (N,)."""
   down = torch.maximum(s.should_contact, s.standing[:, None])
-  return (s.foot_height_m.clamp(0, max_m) * down).sum(1) / down.sum(1)
+  return vecdot(s.foot_height_m.clamp(0, max_m), down) / down.sum(1)

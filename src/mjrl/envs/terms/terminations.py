@@ -1,6 +1,6 @@
 """Termination rows.  Each returns (N,) bool: the episode ends in failure."""
 
-from math import sin
+from math import cos
 
 from torch import Tensor
 
@@ -8,5 +8,5 @@ from mjrl.envs.state import State
 
 
 def fell_over(s: State, *, max_tilt_rad: float) -> Tensor:
-  """The base leans by more than an angle below a right one, or is upside down.  (N,) bool."""
-  return (s.tilt_sin_square > sin(max_tilt_rad) ** 2) | (s.up_b[:, 2] < 0)
+  """The angle between the base's and the world's z is above the limit.  (N,) bool."""
+  return s.up_b[:, 2] < cos(max_tilt_rad)

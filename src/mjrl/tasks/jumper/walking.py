@@ -121,9 +121,7 @@ def walk(
     },
     terminations={"fell_over": term(terminations.fell_over, max_tilt_rad=radians(50))},
     events={
-      "start": at_reset(
-        events.start_at_home, spread_m=0.5, lift_m=(0.01, 0.05), yaw_rad=pi
-      ),
+      "start": at_reset(events.start_at_home, spread_m=0.5, lift_m=(0.01, 0.05), yaw_rad=pi),
       "foot_friction": at_startup(events.foot_friction, sliding=(0.5, 1.5)),
       "encoder_bias": at_startup(events.encoder_bias, bias_rad=0.015),
       "base_com": at_startup(events.base_com, x_m=0.025, y_m=0.025, z_m=0.03),

@@ -1,0 +1,1 @@
+"""Replaying a policy and measuring what the robot does."""

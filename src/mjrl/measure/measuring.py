@@ -1,0 +1,166 @@
+"""Replaying to measure: hold a series of commands, record, and write what was found."""
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+from mjrl.measure.figures import segment_figures
+from mjrl.measure.files import write_csv, write_json
+from mjrl.measure.gait_figures import clock
+from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
+from mjrl.measure.pace import Pace, StatusLine
+from mjrl.measure.record import Recorder, Recording, columns, velocity
+from mjrl.measure.replay import Replay
+from mjrl.measure.report import report
+from mjrl.measure.series import Segment, segment, standard_series
+from mjrl.view.window import Window
+
+SETTLE_S = 1.0
+SEGMENT_S = 20.0
+_PACKAGES = ("mjrl", "mujoco", "mujoco-warp", "torch", "rsl-rl-lib", "numpy")
+
+
+def measure_replay(
+  replay: Replay,
+  command: tuple[float, float, float] | None,
+  steps: int | None,
+  speed: float,
+  window: Window | None,
+) -> int:
+  """Measure the command, or the standard series, and write `measure/`.
+
+  Returns:
+    The exit code.
+
+  Raises:
+    ValueError: the segments are too short for anything to count.
+  """
+  env = replay.env
+  steps = round(SEGMENT_S / env.dt_s) if steps is None else steps
+  least = round(SETTLE_S / env.dt_s) + 2
+  if steps < least:
+    raise ValueError(
+      f"--steps is {steps}, {steps * env.dt_s:g} s: the first {SETTLE_S:g} s of a segment do not "
+      f"count, so that measuring takes at least {least}"
+    )
+  series = standard_series(env.task.command) if command is None else (segment(command),)
+  about = circumstances(replay)
+  status = StatusLine(pace := Pace(speed, env.dt_s), env.dt_s)
+  segments = []
+  try:
+    for held in series:
+      recording = record(replay, held, steps, pace, status, window)
+      segments.append(measured_segment(replay, about, held, recording))
+  finally:
+    status.end()
+  model = env.backend.model
+  measured = Measured(
+    circumstances=about,
+    joints=env.robot.joints,
+    feet=env.robot.feet,
+    joint_range_rad={j: tuple(model.joint(j).range.tolist()) for j in env.robot.joints},
+    columns=columns(env.robot.joints, env.robot.feet, env.task.gait is not None),
+    segments=tuple(segments),
+  )
+  print(report(measured))
+  paths = write(folder(replay), measured)
+  print("\n".join(f"wrote {path}" for path in paths), flush=True)
+  return 0
+
+
+def record(
+  replay: Replay,
+  held: Segment,
+  steps: int,
+  pace: Pace,
+  status: StatusLine,
+  window: Window | None,
+) -> Recording:
+  """Start every env anew, hold a command for so many control steps, and record."""
+  env = replay.env
+  env.commands.fix(torch.tensor(held.command, device=env.device).repeat(env.num_envs, 1))
+  observations = env.reset()
+  recorder = Recorder(steps, env.dt_s, clocked=env.task.gait is not None)
+  env.end_iteration(0)  # so that the failures counted below are this segment's
+  for _ in range(steps):
+    step = env.step(replay.policy(observations))
+    observations = step.observations
+    recorder.add(step.state, step.terminated)
+    if window and not window.closed:
+      window.draw(env)
+    status.step(velocity(step.state).mean(0).tolist(), held.command, held.name)
+    pace.wait()
+  return recorder.recording(diverged=int(env.end_iteration(0)["Metrics/diverged"]))
+
+
+def measured_segment(
+  replay: Replay, about: Circumstances, held: Segment, recording: Recording
+) -> MeasuredSegment:
+  """The figures of what was recorded; the rest of the recording is let go."""
+  task, robot = replay.env.task, replay.env.robot
+  figures = segment_figures(
+    recording,
+    held,
+    joints=robot.joints,
+    feet=robot.feet,
+    clock=clock(task.gait, robot.feet) if task.gait else None,
+    effort_limit_n_m=about.effort_limit_n_m,
+    mass_kg=about.mass_kg,
+    settle_s=about.settle_s,
+  )
+  return MeasuredSegment(
+    segment=held,
+    figures=figures,
+    env0=recording.env0,
+    velocity_mean=recording.velocity.mean(1),
+    velocity_std=recording.velocity.std(1),
+  )
+
+
+def circumstances(replay: Replay) -> Circumstances:
+  """What was replayed, on what."""
+  env = replay.env
+  return Circumstances(
+    task=env.task.name,
+    robot=env.robot.name,
+    agent=replay.agent,
+    checkpoint=str(replay.checkpoint) if replay.checkpoint else None,
+    iteration=replay.iteration,
+    backend=replay.resolved.name,
+    device=env.device,
+    num_envs=env.num_envs,
+    seed=replay.seed,
+    physics_hz=round(1 / env.task.physics_dt_s, 6),
+    control_hz=round(1 / env.task.control_dt_s, 6),
+    observation_noise=replay.obs_noise,
+    settle_s=SETTLE_S,
+    mass_kg=float(env.backend.model.body_mass.sum()),
+    effort_limit_n_m=env.robot.effort_limit_n_m,
+    differences_from_training=replay.differences,
+    as_in_training=replay.as_in_training,
+    versions={"python": sys.version.split()[0]} | {name: _version(name) for name in _PACKAGES},
+  )
+
+
+def folder(replay: Replay) -> Path:
+  """`measure/` beside the checkpoint; in the current folder for an untrained agent."""
+  return (replay.checkpoint.parent if replay.checkpoint else Path.cwd()) / "measure"
+
+
+def write(into: Path, measured: Measured) -> tuple[Path, ...]:
+  """The three files, each whole or not at all."""
+  from mjrl.measure.plots import write_png  # loads matplotlib, which replaying does without
+
+  paths = tuple(into / f"measure.{kind}" for kind in ("csv", "json", "png"))
+  for path, write_one in zip(paths, (write_csv, write_json, write_png), strict=True):
+    write_one(path, measured)
+  return paths
+
+
+def _version(distribution: str) -> str:
+  try:
+    return version(distribution)
+  except PackageNotFoundError:
+    return "not installed"

@@ -1,0 +1,125 @@
+"""A task made ready to be replayed, with everything that differs from training said."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mjrl.envs.describe import describe, differences
+from mjrl.envs.env import Env
+from mjrl.envs.scene import compile_scene
+from mjrl.envs.task import Task
+from mjrl.learn import checkpoints
+from mjrl.measure import agents
+from mjrl.measure.replayed import as_replayed, kept
+from mjrl.sim.open import open_backend
+from mjrl.sim.resolve import Resolved
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+  """Who drives what, where, and how that differs from training.
+
+  checkpoint, iteration  of a trained agent
+  obs_noise              whether observations are as noisy as in training
+  """
+
+  env: Env
+  policy: agents.Policy
+  agent: str
+  checkpoint: Path | None
+  iteration: int | None
+  resolved: Resolved
+  seed: int
+  obs_noise: bool
+  differences: tuple[str, ...]
+  as_in_training: tuple[str, ...]
+
+
+def open_replay(
+  task: Task,
+  resolved: Resolved,
+  *,
+  seed: int,
+  agent: str,
+  checkpoint: Path | None,
+  command: tuple[float, float, float] | None,
+  obs_noise: bool,
+  physics_hz: float | None,
+  measure: bool,
+) -> Replay:
+  """Build the env of a task as it is trained, changed for replay, and its driver.
+
+  Raises:
+    ValueError: a physics rate or a checkpoint that does not fit the task.
+  """
+  replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz)
+  saved = _read(checkpoint, task) if checkpoint else None
+  env = Env(
+    replayed,
+    open_backend(resolved, compile_scene(replayed)),
+    seed,
+    history=saved["recipe"]["history"] if saved else None,
+  )
+  return Replay(
+    env=env,
+    policy=_policy(agent, env, seed, saved),
+    agent=agent,
+    checkpoint=checkpoint,
+    iteration=int(saved["iteration"]) if saved else None,
+    resolved=resolved,
+    seed=seed,
+    obs_noise=obs_noise,
+    differences=changed + _since(saved, task) + _driven(agent, command, measure),
+    as_in_training=kept(replayed),
+  )
+
+
+def _driven(
+  agent: str, command: tuple[float, float, float] | None, measure: bool
+) -> tuple[str, ...]:
+  """The differences that lie in who drives and what is asked."""
+  who = {
+    "trained": "The policy acts by its mean; in training its actions are drawn around it.",
+    "zero": "No policy acts: every action is zero, which asks for HOME.",
+    "random": "No policy acts: actions are uniform in [-1, 1).",
+  }
+  said = [who[agent]]
+  if command is not None:
+    said.append(
+      "The command is held at {:g} m/s forward, {:g} m/s left, {:g} rad/s; in training it is drawn "
+      "anew every few seconds.".format(*command)
+    )
+  elif measure:
+    said.append("Commands are a fixed series; in training they are drawn anew every few seconds.")
+  return tuple(said)
+
+
+def _policy(agent: str, env: Env, seed: int, saved: dict[str, Any] | None) -> agents.Policy:
+  if saved:
+    from mjrl.learn.policy import load_policy  # loads the learner, which other agents do without
+
+    return load_policy(saved, env)
+  return agents.random(env, seed) if agent == "random" else agents.zero(env)
+
+
+def _read(checkpoint: Path, task: Task) -> dict[str, Any]:
+  """The checkpoint, if its policy is one of this task.
+
+  Only the policy has to fit: networks of the same size may have learned another gait.
+  """
+  saved = checkpoints.read(checkpoint)
+  policy = {"policy": describe(task.observations["policy"])}
+  asked = {"name": task.name, "observations": policy}
+  checkpoints.check_fits(checkpoint, saved, asked, saved["recipe"])
+  return saved
+
+
+def _since(saved: dict[str, Any] | None, task: Task) -> tuple[str, ...]:
+  """What has changed in the task since the checkpoint was trained, or was overridden for it."""
+  if saved is None:
+    return ()
+  now = describe(task)
+  del now["recipes"]  # a checkpoint keeps the one that it used beside its task
+  return tuple(
+    f"The checkpoint's task was another: {line}." for line in differences(saved["task"], now)
+  )

@@ -1,0 +1,89 @@
+"""How a replay differs from training: made here, and said here."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mjrl.envs.task import Observation, Task
+
+# Longer than anybody watches, and still a whole number of control steps in float64.
+ENDLESS_S = 1e7
+
+
+def as_replayed(
+  task: Task, *, obs_noise: bool, physics_hz: float | None
+) -> tuple[Task, tuple[str, ...]]:
+  """The task without pushes, time-outs and ladder, and each difference as a plain sentence.
+
+  Args:
+    task: as it is trained.
+    obs_noise: whether the policy's observations keep their noise.
+    physics_hz: physics rate, the control rate being kept; None keeps that of training.
+
+  Raises:
+    ValueError: physics_hz is not a whole multiple of the control rate.
+  """
+  said = []
+  pushes = sorted(name for name, event in task.events.items() if event.when == "interval")
+  if pushes:
+    said.append(f"No disturbances: training's recurring events are off ({', '.join(pushes)}).")
+  said.append(f"Episodes never time out; in training they end after {task.episode_s:g} s.")
+  if task.curriculum is not None:
+    said.append(
+      "There is no command ladder: commands may reach the task's ceilings, whatever level training "
+      "had reached."
+    )
+  observations = task.observations
+  if not obs_noise and noisy_rows(task):
+    observations = {name: _clean(group) for name, group in observations.items()}
+    said.append(
+      f"Observations are free of the noise of training (on {', '.join(noisy_rows(task))})."
+    )
+  physics_dt_s = _physics_dt_s(task, physics_hz)
+  if physics_dt_s != task.physics_dt_s:
+    said.append(
+      f"The physics runs at {1 / physics_dt_s:g} Hz instead of the {1 / task.physics_dt_s:g} Hz of "
+      f"training; control stays at {1 / task.control_dt_s:g} Hz."
+    )
+  changed = replace(
+    task,
+    events={name: event for name, event in task.events.items() if event.when != "interval"},
+    episode_s=ENDLESS_S,
+    curriculum=None,
+    observations=observations,
+    physics_dt_s=physics_dt_s,
+  )
+  return changed, tuple(said)
+
+
+def kept(task: Task) -> tuple[str, ...]:
+  """What stays random, as in training, in plain sentences."""
+  world = sorted(name for name, event in task.events.items() if event.when != "interval")
+  said = []
+  if world:
+    said.append(f"As in training, these differ from env to env: {', '.join(world)}.")
+  if noisy_rows(task):
+    said.append(f"As in training, observations are noisy: {', '.join(noisy_rows(task))}.")
+  return tuple(said)
+
+
+def noisy_rows(task: Task) -> list[str]:
+  """Rows of the policy's observation that carry noise, each with its half-width."""
+  policy = task.observations["policy"]
+  return [f"{name} ±{row.noise:g}" for name, row in policy.items() if row.noise]
+
+
+def _clean(group: Mapping[str, Observation]) -> dict[str, Observation]:
+  return {name: replace(row, noise=0.0) for name, row in group.items()}
+
+
+def _physics_dt_s(task: Task, physics_hz: float | None) -> float:
+  if physics_hz is None:
+    return task.physics_dt_s
+  control_hz = 1 / task.control_dt_s
+  substeps = physics_hz / control_hz
+  if substeps < 0.5 or abs(substeps - round(substeps)) > 1e-6:
+    raise ValueError(
+      f"--physics-hz {physics_hz:g} is not a whole multiple of the control rate, {control_hz:g} "
+      f"Hz: try {max(1, round(substeps)) * control_hz:g}"
+    )
+  return task.control_dt_s / round(substeps)

@@ -1,0 +1,52 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from mjrl import tasks
+from mjrl.envs.describe import describe
+from mjrl.envs.env import Env
+from mjrl.envs.scene import compile_scene
+from mjrl.learn.runner import Runner
+from mjrl.sim.native import NativeBackend
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_torch_thread():
+  """As the commands do: torch's threads and the engine's, spinning for one another, are 15 times slower."""
+  torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def small():
+  """The tripod task with a recipe of two iterations of four steps and tiny networks."""
+  task = tasks.build("jumper.tripod")
+  recipe = replace(
+    task.recipes["native"],
+    num_envs=8,
+    rollout_steps=4,
+    max_iterations=2,
+    save_every=100,
+    actor_hidden=(16,),
+    critic_hidden=(16,),
+    epochs=2,
+    mini_batches=2,
+  )
+  return replace(task, recipes={"native": recipe})
+
+
+@pytest.fixture
+def make_runner(tmp_path):
+  """A runner on native:cpu that writes into the test's folder."""
+
+  def make(task, num_envs=8, seed=0, **changes):
+    recipe = replace(task.recipes["native"], **changes)
+    torch.manual_seed(seed)
+    backend = NativeBackend(compile_scene(task), num_envs, 2)
+    env = Env(task, backend, seed, history=recipe.history, anneal=recipe.curriculum)
+    folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
+    return Runner(env, recipe, folder, identity)
+
+  return make
