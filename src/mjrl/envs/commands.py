@@ -84,7 +84,7 @@ class Commands:
     self._hold_steps = torch.where(mask, (hold_s / self._dt_s).long(), self._hold_steps)
 
   def advance(self, s: State, ended: Tensor, fell: Tensor, look: bool) -> Holds | None:
-    """Count the step that led to `s`, and draw where a hold or an episode is over.
+    """Count the step that led to `s`, and draw where a hold is over in the middle of an episode.
 
     Args:
       s: the state at the end of the step.
@@ -102,7 +102,7 @@ class Commands:
     holds = None
     if self._world.backend.any(over):
       holds = self._judge(over, fell)
-      self.draw(over)
+      self.draw(over & ~ended)
     self._steer(s)
     return holds
 

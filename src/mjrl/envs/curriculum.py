@@ -61,15 +61,19 @@ class Ladder:
     """The level, what it asks, and each number that decides beside its bar."""
     rung = self.spec.rungs[self.level]
     linear_bar, angular_bar = self.bars
-    return {
+    log = {
       "level": self.level,
       "linear_range_m_s": rung.linear * self._linear_ceiling,
       "angular_range_rad_s": rung.angular * self._angular_ceiling,
-      "linear_error_m_s": self.linear_error,
       "linear_bar_m_s": linear_bar,
-      "angular_error_rad_s": self.angular_error,
       "angular_bar_rad_s": angular_bar,
     }
+    if self.holds:  # else nothing has been measured on this level
+      log |= {
+        "linear_error_m_s": self.linear_error,
+        "angular_error_rad_s": self.angular_error,
+      }
+    return log
 
   def save(self) -> dict[str, float]:
     """Plain numbers that `load` takes."""

@@ -132,7 +132,10 @@ class Env:
       self._limit_steps.random_(shortest, task.episode_steps + 1, generator=self.rng)
 
   def reset(self) -> dict[str, Tensor]:
-    """Start a new episode in every env."""
+    """Start a new episode in every env; the ones that were under way leave no trace in the log."""
+    self.rewards.forget(self._everyone)
+    self._returns.zero_()
+    self._limit_steps.fill_(self.task.episode_steps)
     self._start(self._everyone)
     self.state = self._read()
     self.observer.write(self.state, self._everyone)
@@ -162,8 +165,14 @@ class Env:
     failed, terminated = self._terminations(s)
     timed_out = (self.episode_steps >= self._limit_steps) & ~terminated
     reward = self.rewards.score(s)
+    holds = self.commands.advance(s, terminated | timed_out, terminated, look)
+    if self.ladder:
+      self.ladder.step(holds)
+    self.state = s.replace(command=self.commands.value)
+    self.observer.write(self.state)
+
     # 0 times anything finite is 0: a cheaper look than isfinite, and there is one every step.
-    bad = self.backend.take_diverged() | ((reward + self._readings.total()) * 0 != 0)
+    bad = self.backend.take_diverged() | ((reward + self.observer.total()) * 0 != 0)
     if self.backend.any(bad):
       reward = torch.where(bad, 0.0, reward)
       terminated, timed_out = terminated | bad, timed_out & ~bad
@@ -173,12 +182,6 @@ class Env:
       self.metrics.add(s)
     self._returns += reward
     ended = terminated | timed_out
-    holds = self.commands.advance(s, ended, terminated, look)
-    if self.ladder:
-      self.ladder.step(holds)
-
-    self.state = s.replace(command=self.commands.value)
-    self.observer.write(self.state)
     terminal = None
     if self.backend.any(ended):
       terminal = self.observations() if self.backend.any(timed_out) else None

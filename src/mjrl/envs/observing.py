@@ -1,6 +1,7 @@
 """Observations: frames written once per control step, and read without side effect."""
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 import torch
 from torch import Generator, Tensor
@@ -14,10 +15,10 @@ Groups = Mapping[str, Mapping[str, Observation]]
 class Observer:
   """The observation groups of N envs: a frame per control step, and as many kept as rows ask for.
 
-  All groups share one frame and one past, so that a step costs the same few operations however many
-  there are.  The past is an array of columns: group after group and row after row, each row's
-  frames from the oldest to the newest.  A group's part of it is its observation, unless a row is
-  delayed: then that row's newest frames are left out.
+  What has been written is an array of columns, the past: group after group and row after row, each
+  row's frames from the oldest to the newest.  A group's part of it is its observation, unless a row
+  is delayed: then that row's newest frames are left out.  Writing picks every column of the new
+  past from the old one and the new frame, so it costs the same few operations for any table.
   """
 
   def __init__(
@@ -37,34 +38,43 @@ class Observer:
     """
     self.groups = groups
     self._rng = rng
-    self._rows = [row for rows in groups.values() for row in rows.values()]
-    self._widths = [row.fn(sample, **row.params).shape[1] for row in self._rows]
     device = sample.twist_b.device
+    # Rows that differ in noise and history alone are one value, computed once.
+    self._values = {_value_of(row): row for _, _, row in _walk(groups)}
+    widths = {value: _evaluate(row, sample).shape[1] for value, row in self._values.items()}
+    starts = dict(zip(widths, accumulate(widths.values(), initial=0), strict=False))
 
-    spread: list[int] = []  # column of the past -> column of a frame
-    self._cuts: list[int] = []  # widths of a row's oldest frame and of its others, row after row
-    shown: dict[str, list[int]] = {}  # columns of the past that are a group's observation
-    self._layouts: dict[str, dict[str, tuple[int, int]]] = {}
-    first = 0  # column of the row in a frame
-    for (group, key, row), width in zip(_walk(groups), self._widths, strict=True):
+    self._layouts: dict[str, dict[str, tuple[int, int]]] = {group: {} for group in groups}
+    noisy: list[int] = []  # columns of a clean frame that get noise, a copy for each row
+    amplitude: list[float] = []
+    older: list[int] = []  # column of the past -> column of the old past; -1 where it is new
+    newest: list[int] = []  # column of the past -> column of the frame: the clean, then the noisy
+    shown: dict[str, list[int]] = {group: [] for group in groups}  # columns of an observation
+    clean_width = sum(widths.values())
+    for group, key, row in _walk(groups):
+      width, start = widths[_value_of(row)], starts[_value_of(row)]
       frames = row.history if history is None or row.history == 1 else history
       kept = frames + _delay_steps(f"{group}.{key}", row, dt_s)
-      start = len(spread)
-      shown.setdefault(group, []).extend(range(start, start + width * frames))
-      spread += list(range(first, first + width)) * kept
-      self._cuts += [width, width * (kept - 1)]
-      self._layouts.setdefault(group, {})[key] = (width, frames)
-      first += width
-    self._spread = torch.tensor(spread, device=device)
-    self._one_frame = len(spread) == first
+      columns = list(range(start, start + width))
+      if row.noise:
+        noisy += columns
+        amplitude += [row.noise * row.scale] * width
+        columns = list(range(clean_width + len(noisy) - width, clean_width + len(noisy)))
+      first = len(older)
+      shown[group] += range(first, first + width * frames)
+      older += [*range(first + width, first + width * kept), *[-1] * width]
+      newest += columns * kept
+      self._layouts[group][key] = (width, frames)
+    past_width = len(older)
+    new = [past_width + column for column in newest]  # the frame stands behind the old past
+    picked = [n if o < 0 else o for o, n in zip(older, new, strict=True)]
+    self._picked = torch.tensor(picked, device=device)
+    self._fresh = torch.tensor(newest, device=device)
+    self._noisy = torch.tensor(noisy, dtype=torch.int64, device=device)
+    self._amplitude = torch.tensor(amplitude, device=device)
     self._shown = {group: _selection(columns, device) for group, columns in shown.items()}
-
-    self._noise = self._per_column([row.noise for row in self._rows], device)
-    self._noisy_columns = int(self._noise.nonzero().max()) + 1 if self._noise.any() else 0
-    self._noise = self._noise[: self._noisy_columns]
-    self._scale = self._per_column([row.scale for row in self._rows], device)
-    self._scaled = bool((self._scale != 1).any())
-    self._past = self._frame(sample).index_select(1, self._spread)
+    self._newest = self._frame(sample)
+    self._past = self._newest.index_select(1, self._fresh)
 
   def layout(self, group: str) -> dict[str, tuple[int, int]]:
     """Row to (width of a frame, frames), in the order of the group's observation."""
@@ -82,23 +92,22 @@ class Observer:
       restarted: (N,) bool, the envs to which the frame is all there is, the others keep theirs;
         None adds the frame in every env.
     """
-    frame = self._frame(s)
-    if restarted is not None:
-      past = frame if self._one_frame else frame.index_select(1, self._spread)
-      self._past = torch.where(restarted[:, None], past, self._past)
-    elif self._one_frame:
-      self._past = frame
+    frame = self._newest = self._frame(s)
+    if restarted is None:
+      self._past = torch.cat((self._past, frame), 1).index_select(1, self._picked)
     else:
-      older = self._past.split(self._cuts, 1)[1::2]
-      newest = frame.split(self._widths, 1)
-      self._past = torch.cat([part for row in zip(older, newest, strict=True) for part in row], 1)
+      fresh = frame.index_select(1, self._fresh)
+      self._past = torch.where(restarted[:, None], fresh, self._past)
+
+  def total(self) -> Tensor:
+    """Sum of the newest frame, (N,): not finite where any number of it is not."""
+    return self._newest.sum(1)
 
   def read(self) -> dict[str, Tensor]:
     """Group to its observation, (N, width)."""
+    past = self._past
     return {
-      group: self._past[:, columns]
-      if isinstance(columns, slice)
-      else self._past.index_select(1, columns)
+      group: past[:, columns] if isinstance(columns, slice) else past.index_select(1, columns)
       for group, columns in self._shown.items()
     }
 
@@ -111,26 +120,28 @@ class Observer:
     self._past = past.clone()
 
   def _frame(self, s: State) -> Tensor:
-    parts = []
-    for row in self._rows:
-      value = row.fn(s, **row.params)
-      parts.append(value if row.clip is None else value.clamp(*row.clip))
-    frame = torch.cat(parts, 1)
-    if self._noisy_columns:
-      noisy = frame[:, : self._noisy_columns]
-      draw = torch.empty(noisy.shape, device=frame.device).uniform_(-1, 1, generator=self._rng)
-      noisy.addcmul_(draw, self._noise)
-    return frame.mul_(self._scale) if self._scaled else frame
-
-  def _per_column(self, values: list[float], device: torch.device) -> Tensor:
-    columns = [v for v, width in zip(values, self._widths, strict=True) for _ in range(width)]
-    return torch.tensor(columns, device=device)
+    """Every value clean, and behind them a noisy copy of those that some row wants noisy."""
+    clean = torch.cat([_evaluate(row, s) for row in self._values.values()], 1)
+    noisy = clean.index_select(1, self._noisy)
+    draw = torch.empty_like(noisy).uniform_(-1, 1, generator=self._rng)
+    return torch.cat((clean, noisy.addcmul_(draw, self._amplitude)), 1)
 
 
 def _walk(groups: Groups) -> Iterator[tuple[str, str, Observation]]:
   for group, rows in groups.items():
     for key, row in rows.items():
       yield group, key, row
+
+
+def _value_of(row: Observation) -> tuple[object, ...]:
+  return row.fn, tuple(sorted(row.params.items())), row.clip, row.scale
+
+
+def _evaluate(row: Observation, s: State) -> Tensor:
+  value = row.fn(s, **row.params)
+  if row.clip is not None:
+    value = value.clamp(*row.clip)
+  return value if row.scale == 1 else value * row.scale
 
 
 def _delay_steps(name: str, row: Observation, dt_s: float) -> int:

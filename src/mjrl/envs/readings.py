@@ -38,7 +38,6 @@ class Readings:
         raise ValueError(f"{robot.mjcf}: sensors *_{kind} must stand in the order of the feet")
       return sensors[:, first : first + feet * size].unflatten(1, (feet, size))
 
-    self._sensors = sensors
     first = int(model.sensor("imu_ang_vel").adr[0])
     if model.sensor("imu_lin_vel").adr[0] != first + 3:
       raise ValueError(f"{robot.mjcf}: sensor imu_lin_vel must stand right behind imu_ang_vel")
@@ -65,10 +64,6 @@ class Readings:
   def copies(self) -> dict[str, Tensor]:
     """The fields as they are now, out of the engine's reach."""
     return {name: view.clone() for name, view in self.fields.items()}
-
-  def total(self) -> Tensor:
-    """Sum of all sensors, (N,): not finite where any of them is not."""
-    return self._sensors.sum(1)
 
 
 def constants(task: Task, backend: Backend) -> dict[str, Any]:

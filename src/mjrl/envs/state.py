@@ -51,7 +51,7 @@ class State:
     foot_vel_w        (N, F, 3) m/s
     foot_contacts     (N, F) number of contacts of the foot with the ground
     foot_force_w      (N, F, 3) N, of the foot on the ground: downwards is negative
-    self_force        (N, 4) number of contacts between limbs, and the largest force in N
+    self_force        (N, 4) number of contacts of the robot with itself, and the largest force, N
 
   Given, kept by the environment:
     action, last_action    (N, G) as the policy gave them
@@ -147,7 +147,7 @@ class State:
 
   @once
   def self_force_square(self) -> Tensor:
-    """Square of the largest force between limbs.  (N,) N^2."""
+    """Square of the largest force of the robot on itself.  (N,) N^2."""
     return self.self_force[:, 1:].square().sum(1)
 
   @once

@@ -33,7 +33,8 @@ class Ppo(PPO):
     if self._terminal:
       if "terminal" in extras:
         value = self.critic(extras["terminal"]).detach().squeeze(1)
-        rewards = rewards + self.gamma * value * extras["time_outs"]
+        # Chosen, not multiplied: an env that diverged in this step may have no value at all.
+        rewards = rewards + self.gamma * torch.where(extras["time_outs"], value, 0.0)
       extras = {}
     super().process_env_step(obs, rewards, dones, extras)
 

@@ -5,6 +5,7 @@ import warnings
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 import torch
 from mujoco import batch as mjbatch
 from torch import Tensor
@@ -16,6 +17,7 @@ _BAD_NUMBER = [
   int(mujoco.mjtWarning.mjWARN_BADQACC),
   int(mujoco.mjtWarning.mjWARN_BADCTRL),
 ]
+_COUNT = 1  # of the two numbers that the engine keeps of a warning, after where it last was
 _NEW_STATE = int(mujoco.mjtStage.mjSTAGE_VEL)
 
 
@@ -37,11 +39,12 @@ class NativeBackend:
     self.num_envs = num_envs
     self.threads = threads
     self._batch = mjbatch.Batch(model, nsim=num_envs, nthread=threads, persistent=True)
+    self._batch.forward()
     self._copies: dict[str, tuple[Tensor, Tensor]] = {}  # field -> (engine's float64, our float32)
     self._ctrl = torch.from_numpy(self._batch.bind("ctrl"))
     self._qpos = torch.from_numpy(self._batch.bind("qpos"))
     self._qvel = torch.from_numpy(self._batch.bind("qvel"))
-    self._seen_warnings = self._batch.warning[:, _BAD_NUMBER].copy()
+    self._seen_warnings = self._bad_numbers()
     self._warnings = torch.from_numpy(self._batch.warning)
     self._warnings_total = int(self._warnings.sum())
     self._nobody = torch.zeros(num_envs, dtype=torch.bool)
@@ -57,7 +60,8 @@ class NativeBackend:
         warnings.simplefilter("ignore")  # torch warns of the read-only array: it is only read
         source = torch.from_numpy(self._batch.bind(field))
       self._copies[field] = (source, torch.zeros(source.shape, dtype=torch.float32))
-      self._batch.forward()
+      # A new output is zero until a call; this one fills it and computes nothing.
+      self._batch.forward(stage=int(mujoco.mjtStage.mjSTAGE_NONE))
       self._copy()
     return self._copies[field][1]
 
@@ -108,6 +112,8 @@ class NativeBackend:
     """See `Backend.reset`."""
     rows = mask.numpy()
     self._batch.reset(rows, stage=int(mujoco.mjtStage.mjSTAGE_NONE))
+    self._seen_warnings[rows] = 0  # the engine counts anew
+    self._warnings_total = int(self._warnings.sum())
     self.set_state(mask, qpos=qpos, qvel=qvel)
     self._batch.forward(rows)
     self._copy()
@@ -121,9 +127,9 @@ class NativeBackend:
     total = int(self._warnings.sum())
     if total == self._warnings_total and not self._any_raised:  # a cheap look: hardly ever
       return self._nobody
-    now = self._batch.warning[:, _BAD_NUMBER]
+    now = self._bad_numbers()
     bad = self._raised | (now > self._seen_warnings).any(axis=1)
-    self._seen_warnings, self._warnings_total = now.copy(), total
+    self._seen_warnings, self._warnings_total = now, total
     self._raised, self._any_raised = np.zeros(self.num_envs, bool), False
     return torch.from_numpy(bad)
 
@@ -145,6 +151,10 @@ class NativeBackend:
     self._batch.state[:] = saved["state"].numpy()
     self._batch.forward(stage=_NEW_STATE)
     self._copy()
+
+  def _bad_numbers(self) -> npt.NDArray[np.int64]:
+    """How often each env met each kind of bad number, (N, kinds)."""
+    return self._batch.warning[:, _BAD_NUMBER, _COUNT].copy()
 
   def _expanded(self) -> list[str]:
     return [f for f in sorted(mjbatch.MODEL_FIELDS) if self._batch.expanded(f) is not None]

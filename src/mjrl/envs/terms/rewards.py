@@ -72,7 +72,7 @@ def soft_landing(s: State) -> Tensor:
 
 
 def self_collision(s: State, *, threshold_n: float) -> Tensor:
-  """Physics substeps of this control step in which limbs press on one another.  (N,).
+  """Physics substeps of this control step in which the robot presses on itself.  (N,).
 
   Contact forces are those of the last substep, which stands for all of them.
   """
