@@ -16,7 +16,7 @@ from mjrl.sim.native import NativeBackend
 
 @pytest.fixture(autouse=True, scope="session")
 def one_torch_thread():
-  """As the commands do: torch's threads and the engine's, spinning for one another, are 15 times slower."""
+  """As the commands do: two pools of threads that wait for one another are 15 times slower."""
   torch.set_num_threads(1)
 
 
@@ -27,7 +27,7 @@ def tripod():
 
 @pytest.fixture(scope="session")
 def calm(tripod):
-  """The tripod task without anything that draws after an episode's start: noise, pushes, new commands."""
+  """The tripod task without what draws after an episode's start: noise, pushes, new commands."""
   return replace(
     tripod,
     observations={name: noiseless(rows) for name, rows in tripod.observations.items()},
@@ -80,8 +80,8 @@ def actions():
 def standing():
   """A hand-made State: N robots at HOME, still, level, on both feet, asked to stand.
 
-  Three joints: an arm's, a leg's, and one that the policy does not drive.  Two feet.  A gait of four
-  control steps, in which the first foot swings before the second.
+  Three joints: an arm's, a leg's, and one that the policy does not drive.  Two feet.  A gait of
+  four control steps, in which the first foot swings before the second.
   """
 
   def make(num_envs=1, **given):

@@ -237,7 +237,7 @@ def test_an_action_reaches_the_driven_servos_alone(tripod, make_env, actions):
 
 
 def test_encoders_read_the_target_when_the_joint_is_there(tripod, make_env):
-  # Guards: a bias that is added twice instead of cancelling: the robot would see its own target off.
+  # Guards: a bias that is added twice instead of cancelling: the robot would miss its own target.
   env = make_env(tripod)
   s = env.state
   qpos = env.backend.read("qpos").clone()

@@ -48,7 +48,9 @@ def test_starts_are_drawn_within_their_ranges(calm, make_env):
 
 def test_friction_reaches_the_feet_and_nothing_else(calm, make_env):
   # Guards: friction of the ground, which the feet's overrides; one value for all robots.
-  env = make_env(with_events(calm, friction=at_startup(events.foot_friction, sliding=(0.5, 1.5))), num_envs=50)
+  env = make_env(
+    with_events(calm, friction=at_startup(events.foot_friction, sliding=(0.5, 1.5))), num_envs=50
+  )
   model = env.backend.model
   feet = [model.geom(f"{foot}_foot").id for foot in calm.robot.feet]
   others = [g for g in range(model.ngeom) if g not in feet]
@@ -84,7 +86,9 @@ def test_the_centre_of_mass_moves_within_its_box(calm, make_env):
   moved = env.backend.get_model("body_ipos") - env.backend.default("body_ipos")
   reach = torch.tensor(list(box.values()))
   assert (moved[:, base].abs() <= reach + 1e-7).all()
-  assert (moved[:, base].amax(0) > 0.9 * reach).all() and (moved[:, base].amin(0) < -0.9 * reach).all()
+  assert (moved[:, base].amax(0) > 0.9 * reach).all() and (
+    moved[:, base].amin(0) < -0.9 * reach
+  ).all()
   others = [b for b in range(env.backend.model.nbody) if b != base]
   assert moved[:, others].eq(0).all()
   for _ in range(3):
@@ -108,7 +112,9 @@ def test_a_moved_centre_of_mass_tips_the_load(calm, make_env):
 
 def test_encoder_bias_is_one_per_joint(calm, make_env):
   # Guards: a bias for the whole robot, which a policy would see and correct.
-  env = make_env(with_events(calm, bias=at_startup(events.encoder_bias, bias_rad=0.015)), num_envs=50)
+  env = make_env(
+    with_events(calm, bias=at_startup(events.encoder_bias, bias_rad=0.015)), num_envs=50
+  )
   bias = env.world.encoder_bias_rad
   assert 0.0145 < bias.abs().max() <= 0.015 and len(bias.unique()) == 50 * 22
   kept = bias.clone()
@@ -117,7 +123,7 @@ def test_encoder_bias_is_one_per_joint(calm, make_env):
 
 
 def test_mass_scales_with_inertia_and_weighs(calm, make_env):
-  # Guards: a mass that changes without its inertia (UniLab#94), and one that the ground does not feel.
+  # Guards: a mass that changes without its inertia (UniLab#94), or that nothing feels.
   env = make_env(with_events(calm, mass=at_startup(events.mass_scale, factor=(0.5, 2.0))))
   mass, inertia = env.backend.get_model("body_mass"), env.backend.get_model("body_inertia")
   scale = mass[:, 1] / env.backend.default("body_mass")[1]
@@ -258,7 +264,10 @@ def test_reset_events_fire_for_those_who_start(calm, make_env):
   env.episode_steps[1] = 5
   assert [m.tolist() for m in fn.masks] == [[True] * N]
   quiet(env, 10)
-  assert [m.tolist() for m in fn.masks[1:]] == [[False, True, False, False], [True, False, True, True]]
+  assert [m.tolist() for m in fn.masks[1:]] == [
+    [False, True, False, False],
+    [True, False, True, True],
+  ]
 
 
 def test_startup_events_fire_once(calm, make_env):
@@ -288,8 +297,12 @@ def test_an_event_that_can_never_fire_is_refused(calm, when, every_s, says):
 
 def test_parameters_are_checked_when_the_row_is_made():
   # Guards: a TypeError an hour into a run, at the first push.
-  with pytest.raises(ValueError, match=r"push: unknown parameters \['roll_rad_s'\], missing \['tilt"):
-    every((1.0, 2.0), events.push, **{k: v for k, v in PUSH.items() if "tilt" not in k}, roll_rad_s=1.0)
+  with pytest.raises(
+    ValueError, match=r"push: unknown parameters \['roll_rad_s'\], missing \['tilt"
+  ):
+    every(
+      (1.0, 2.0), events.push, **{k: v for k, v in PUSH.items() if "tilt" not in k}, roll_rad_s=1.0
+    )
 
 
 def test_the_tasks_events_are_at_work(tripod, make_env):

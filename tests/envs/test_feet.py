@@ -29,7 +29,7 @@ def scripted(calm, make_env):
 
 def test_counters_are_whole_substeps(scripted):
   # Guards: a float clock that grows until events vanish in its last digit (mjlab#1101).
-  env, count = scripted
+  _, count = scripted
   down, up = torch.ones(N, FEET, dtype=torch.bool), torch.zeros(N, FEET, dtype=torch.bool)
   s = count(down)
   before = s.foot_contact_substeps.clone()
@@ -45,7 +45,7 @@ def test_counters_are_whole_substeps(scripted):
 
 def test_every_landing_is_counted_once(scripted):
   # Guards: landings that are missed or counted twice (IsaacLab#7283: 352 of 500).
-  env, count = scripted
+  _, count = scripted
   rng = torch.Generator().manual_seed(0)
   was = torch.ones(N, FEET, dtype=torch.bool)
   landings = torch.zeros(N, FEET)
@@ -95,7 +95,7 @@ def drop(world, mask, *, height_m):
 
 
 def test_a_dropped_robot_lands_on_all_feet(calm, make_env):
-  # Guards: contacts with the ground that are those of the limbs, of another foot, or of another robot.
+  # Guards: contacts that are those of the limbs, of another foot, or of another robot.
   env = make_env(replace(calm, events={"drop": at_reset(drop, height_m=0.03)}))
   assert not env.state.foot_contact.any() and env.state.foot_air_substeps.unique().tolist() == [4]
   landings = torch.zeros(N, FEET)

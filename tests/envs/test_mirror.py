@@ -83,9 +83,9 @@ def pairs(calm, make_env):
   return make
 
 
-# Largest difference between what a mirrored robot sees and the mirror image of what the robot saw, in
-# the middle pair: that a foot lands 5 ms earlier is no error of the map.  The machine is not symmetric:
-# feet are 1.4 mm off, and an arm is 0.2 g heavier.
+# Largest difference between what a mirrored robot sees and the mirror image of what the robot saw,
+# in the middle pair: that a foot lands 5 ms earlier is no error of the map.  The machine is not
+# symmetric: feet are 1.4 mm off, and an arm is 0.2 g heavier.
 TOLERANCE = {
   "base_ang_vel": 0.05,
   "projected_gravity": 0.003,
@@ -117,8 +117,8 @@ def miss(image, mirrored):
 
 @pytest.mark.parametrize("ground", [True, False])
 def test_what_a_mirrored_robot_sees(pairs, ground):
-  # Guards: a mirror loss of nearly nothing over a map that is wrong (holosoma#184): an axis, a sign,
-  # a pair of joints or of feet.
+  # Guards: a mirror loss of nearly nothing over a map that is wrong (holosoma#184): an axis, a
+  # sign, a pair of joints or of feet.
   env, m, seen, mirrored = pairs(ground)
   image = m.observations(seen)
   for group in ("policy", "critic"):

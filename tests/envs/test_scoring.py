@@ -134,7 +134,7 @@ def test_sums_are_saved_and_taken_up(standing):
 
 
 def test_a_bad_number_can_be_forgotten(standing):
-  # Guards: one NaN that makes a curve NaN to the end of the run, or takes the other envs' sums along.
+  # Guards: one NaN that makes a curve NaN to the end of the run, or takes other envs along.
   poison = [True]
 
   def sometimes(s):
@@ -145,7 +145,9 @@ def test_a_bad_number_can_be_forgotten(standing):
 
   table = make({"good": row(1.0, sometimes)})
   first = table.score(standing(2))
-  assert first[0].isnan() and first[1] == pytest.approx(DT_S)  # the env has to see it, and to say so
+  assert first[0].isnan() and first[1] == pytest.approx(
+    DT_S
+  )  # the env has to see it, and to say so
   table.forget(torch.tensor([True, False]))
   for _ in range(99):
     table.score(standing(2))

@@ -11,7 +11,7 @@ from mjrl.envs.terms import observations, terminations
 @pytest.mark.parametrize("control_dt_s", [0.012, 0.0025, 0.0])
 def test_control_steps_are_whole_physics_steps(tripod, control_dt_s):
   # Guards: 2.4 substeps that become 2, and a robot that lives slower than its clock.
-  with pytest.raises(ValueError, match="is not a whole multiple of physics_dt_s 0.005"):
+  with pytest.raises(ValueError, match=r"is not a whole multiple of physics_dt_s 0\.005"):
     replace(tripod, control_dt_s=control_dt_s)
 
 

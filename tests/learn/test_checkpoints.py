@@ -217,7 +217,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 def test_a_file_is_readable_by_others(tmp_path):
-  # Guards: checkpoints that nobody else on the server can read, because temporary files are private.
+  # Guards: checkpoints that nobody else can read, because temporary files are private.
   before = os.umask(0o022)
   try:
     write_bytes(tmp_path / "a", b"")

@@ -79,7 +79,13 @@ def test_a_run_leaves_its_files(run, capsys):
   assert saved["iteration"] == 1 and saved["env_steps"] == 64
   assert saved["task"] == described["task"] and saved["recipe"] == described["recipe"]
   out = capsys.readouterr().out
-  for label in ("Mean action std", "Mean value loss", "Metrics/wrong_feet", "ETA", "Steps per second"):
+  for label in (
+    "Mean action std",
+    "Mean value loss",
+    "Metrics/wrong_feet",
+    "ETA",
+    "Steps per second",
+  ):
     assert out.count(f"{label}:") == 2, label
   assert "Learning iteration 0/1" in out and "Learning iteration 1/1" in out
   assert str(folder / "model_1.pt") in out
@@ -93,7 +99,10 @@ def test_two_runs_at_once_get_two_folders(run):
 
 def weights(folder, name):
   saved = checkpoints.read(folder / name)
-  return {**saved["actor_state_dict"], **{f"c.{k}": v for k, v in saved["critic_state_dict"].items()}}
+  return {
+    **saved["actor_state_dict"],
+    **{f"c.{k}": v for k, v in saved["critic_state_dict"].items()},
+  }
 
 
 def test_the_seed_decides_on_any_number_of_threads(run):
@@ -212,7 +221,9 @@ task = tasks.build("jumper.tripod")
 recipe = replace(task.recipes["native"], rollout_steps=4, actor_hidden=(16,), critic_hidden=(16,))
 sys.exit(train(
   task=replace(task, recipes={"native": recipe}),
-  resolved=Resolved(backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}),
+  resolved=Resolved(
+    backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
+  ),
   seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), tensorboard_port=None,
   headless=True, command="",
 ))
@@ -228,7 +239,8 @@ def test_a_signal_saves_and_exits(tmp_path, number):
     stderr=subprocess.PIPE,
     text=True,
     cwd=tmp_path,
-    env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
+    env=os.environ
+    | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
   )
   for line in process.stdout:
     if "Learning iteration 2/" in line:
@@ -273,7 +285,7 @@ def test_a_policy_of_another_width_is_refused(small, make_runner):
   runner.learn(1)
   saved = checkpoints.read(runner.newest)
   env = Env(small, NativeBackend(compile_scene(small), 2, 1), 0, history=5)
-  with pytest.raises(ValueError, match="policy does not fit task jumper.tripod"):
+  with pytest.raises(ValueError, match=r"policy does not fit task jumper\.tripod"):
     load_policy(saved, env)
 
 
@@ -286,7 +298,9 @@ def test_episodes_and_rewards_reach_the_log(small, make_runner):
   assert log["Train/mean_episode_length"] == 5
   assert log["Episode_Termination/time_out"] == 1
   assert log["Episode_Reward/upright"] == pytest.approx(1, abs=0.05)
-  assert log["Perf/env_steps"] == 3 * 4 * 8 and log["Policy/mean_std"] == pytest.approx(0.5, abs=0.05)
+  assert log["Perf/env_steps"] == 3 * 4 * 8 and log["Policy/mean_std"] == pytest.approx(
+    0.5, abs=0.05
+  )
   assert runner.first_reward is not None
 
 

@@ -1,6 +1,7 @@
 """native:cpu against a plain loop of mj_step, to the bit."""
 
 import copy
+import os
 import subprocess
 import sys
 
@@ -382,5 +383,6 @@ def test_native_needs_neither_warp_nor_cuda():
   code = (
     "import sys, mjrl.sim.native, torch; print('warp' in sys.modules, torch.cuda.is_initialized())"
   )
-  out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-  assert out.stdout.split() == ["False", "False"]
+  env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+  out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+  assert out.stdout.split() == ["False", "False"], out.stderr

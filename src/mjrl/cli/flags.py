@@ -93,7 +93,11 @@ class PlayFlags(CommonFlags):
   ] = "trained"
   steps: Annotated[
     int | None,
-    _arg("control steps to play", "until the window closes; headless 20 s", "COUNT"),
+    _arg(
+      "control steps to play",
+      "until Ctrl-C or the window closes; measuring, 20 s of each command",
+      "COUNT",
+    ),
   ] = None
   speed: Annotated[
     float | None,

@@ -53,6 +53,14 @@ class Rewards:
     """Drop the masked envs' sums: one number that is not finite would stay in the log for good."""
     self._sums.masked_fill_(mask, 0.0)
 
+  def eased(self) -> dict[str, tuple[float, float]]:
+    """Numbers in use that are not the task's own: "<row>.<number>" to (own, used)."""
+    return {
+      f"{row}.{key}": (self._own[row][key], self.numbers[row][key])
+      for row, key in self._eased
+      if self.numbers[row][key] != self._own[row][key]
+    }
+
   def end_episodes(self, mask: Tensor, share: Tensor) -> None:
     """Put the masked envs' sums aside for the log, and start them anew.
 

@@ -38,12 +38,20 @@ class Ppo(PPO):
       extras = {}
     super().process_env_step(obs, rewards, dones, extras)
 
+  def act(self, obs: TensorDict) -> Tensor:
+    """As rsl_rl's, with the action's standard deviation brought back above its floor."""
+    self._raise_std()
+    return super().act(obs)
+
   def update(self) -> dict[str, float]:
-    """As rsl_rl's; then the action's standard deviation is brought back above its floor."""
+    """As rsl_rl's, with the action's standard deviation brought back above its floor."""
     losses = super().update()
+    self._raise_std()
+    return losses
+
+  def _raise_std(self) -> None:
     std = self.actor.get_parameter("distribution.std_param").data
     torch.nan_to_num_(std, nan=self._min_std).clamp_(min=self._min_std)
-    return losses
 
   def _guarded_step(self, closure: Any = None) -> None:
     """Step unless a gradient is not finite: one such step would leave nothing to save."""

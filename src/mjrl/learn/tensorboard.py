@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 _PORTS_TRIED = 20
+_PORTS = 65536
 
 
 class TensorBoard:
@@ -52,7 +53,7 @@ class TensorBoard:
 
 def free_port(first: int) -> int | None:
   """The first port from `first` on that nothing listens on, or None after twenty tries."""
-  for port in range(first, first + _PORTS_TRIED):
+  for port in range(first, min(first + _PORTS_TRIED, _PORTS)):
     with socket.socket() as probe:
       try:
         probe.bind(("127.0.0.1", port))

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from mjrl.envs.describe import describe
+from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Recipe, Task
@@ -82,6 +82,14 @@ def train(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
       f"through {runner.next_iteration + iterations - 1}; episodes start anew"
     )
+    for line in differences(saved["task"], identity["task"]):
+      print(f"the checkpoint's task was another: {line}")
+  eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
+  if runner.next_iteration + iterations < eased_until:
+    print(
+      f"this run ends before iteration {eased_until}, from which on every reward is the task's "
+      "own: the policy will have learned on eased ones"
+    )
   write_run(
     folder,
     command=command,
@@ -143,6 +151,9 @@ def _summary(
     "reward_first": runner.first_reward,
     "reward_last": log.get("Train/mean_reward"),
     "tracking": tracking,
+    "eased_rewards": {
+      number: {"own": own, "used": used} for number, (own, used) in env.rewards.eased().items()
+    },
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,

@@ -11,6 +11,7 @@ from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
 from mjrl.measure import agents
 from mjrl.measure.replayed import as_replayed, kept
+from mjrl.sim.memory import check_memory, engine_bytes_per_env
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 
@@ -54,9 +55,11 @@ def open_replay(
   """
   replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz)
   saved = _read(checkpoint, task) if checkpoint else None
+  model = compile_scene(replayed)
+  check_memory(resolved.num_envs, engine_bytes_per_env(model))
   env = Env(
     replayed,
-    open_backend(resolved, compile_scene(replayed)),
+    open_backend(resolved, model),
     seed,
     history=saved["recipe"]["history"] if saved else None,
   )

@@ -35,7 +35,7 @@ _WARP = Recipe(
 _NATIVE = replace(
   _WARP,
   num_envs=128,
-  max_iterations=1200,
+  max_iterations=1500,
   actor_hidden=(128, 128),
   critic_hidden=(128, 128),
   init_std=0.5,
@@ -73,12 +73,12 @@ def _anneal(
     done=done,
     smoothing=0.1,
     fade_iterations=200,
-    until_iteration=700,
+    until_iteration=900,
   )
 
 
 # With small networks and few envs, standing still is learned long before the first step: nothing
-# rewards a foot that moves until most of them move together.  So for the first 700 iterations ...
+# rewards a foot that moves until most of them move together.  So for the first 900 iterations ...
 _EASED = {
   # ... one foot in step is better than none, and stepping is not yet paid for in style;
   "gait_width": _until_gait("rewards.gait.width_feet", 2.0),
@@ -87,6 +87,7 @@ _EASED = {
   "swing_height_weight": _until_gait("rewards.swing_height.weight", -0.5),
   # ... marching on the spot does not pay better than going where the command says;
   "speed_weight": _once_gait("rewards.track_linear_velocity.weight", 6.0),
+  "yaw_weight": _once_gait("rewards.track_angular_velocity.weight", 4.0),
   "yaw_width": _once_gait("rewards.track_angular_velocity.std_rad_s", 0.3),
   # ... and the speed kernel is as wide as the error is.
   "speed_width": _anneal(

@@ -178,7 +178,7 @@ def _ladder(
     bar_base_m_s=0.03,
     bar_slope=0.3,
     bar_base_rad_s=0.03,
-    bar_slope_angular=0.25,
+    bar_slope_angular=0.3,
     dwell_steps=2400,
     min_holds=64,
     smoothing=0.05,
