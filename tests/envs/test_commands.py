@@ -209,7 +209,9 @@ def test_a_fixed_command_stays(make_world, standing):
   fixed = torch.tensor([[0.5, 0.0, -0.25]]).repeat(4, 1)
   commands.fix(fixed)
   for _ in range(30):
-    commands.advance(standing(4, command=fixed), everyone(4), nobody(4), True)
+    ended = torch.tensor([True, False, False, False])
+    commands.advance(standing(4, command=fixed), ended, nobody(4), True)
+    commands.draw(ended)
     assert torch.equal(commands.value, fixed)
 
 

@@ -83,13 +83,16 @@ def test_ranges_and_kernels_follow_the_rung(tripod, rewards, make_world):
 
 def test_the_log_shows_what_decides(ladder):
   # Guards: a level that does not move, and nothing that says why.
+  ladder.go_to(1)
   climb(ladder, SLOW, steps=1)
   log = ladder.log()
-  assert log["level"] == 0 and log["linear_range_m_s"] == 0.25
+  assert log["level"] == 1
+  assert log["linear_range_m_s"] == pytest.approx(0.35)
+  assert log["angular_range_rad_s"] == pytest.approx(0.5)
   assert log["linear_error_m_s"] == pytest.approx(0.3)
-  assert log["linear_bar_m_s"] == pytest.approx(0.03 + 0.3 * 0.25)
+  assert log["linear_bar_m_s"] == pytest.approx(0.03 + 0.3 * 0.35)
   assert log["angular_error_rad_s"] == pytest.approx(0.05)
-  assert log["angular_bar_rad_s"] == pytest.approx(0.03 + 0.25 * 0.3)
+  assert log["angular_bar_rad_s"] == pytest.approx(0.03 + 0.25 * 0.5)
 
 
 def test_a_saved_ladder_goes_on(ladder, tripod, rewards, make_world):

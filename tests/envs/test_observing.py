@@ -159,8 +159,9 @@ def test_what_was_read_stays(standing):
     g.write(at(standing, 1.0))
     first = g.read()
     copy = first.clone()
-    g.write(at(standing, 2.0), torch.tensor([True, False]))
-    g.write(at(standing, 3.0))
+    g.write(at(standing, 2.0))
+    g.write(at(standing, 3.0), torch.tensor([True, False]))
+    g.write(at(standing, 4.0))
     assert torch.equal(first, copy)
 
 

@@ -88,7 +88,6 @@ class Env:
     self._readings = Readings(self.robot, backend)
     self._home = self._constants["home_rad"]
     self._driven = self._constants["gait_joints"]
-    self._ctrl = self._home.expand(n, -1).clone()
     self._cycle_steps = task.gait.cycle_steps if task.gait else 1
 
     self.action = torch.zeros(n, driven, device=device)

@@ -45,7 +45,7 @@ _NATIVE = replace(
   gamma=0.97,
   clip_value_loss=False,
   entropy_coef=0.003,
-  mirror_augmentation=False,
+  mirror_augmentation=True,
   mirror_coef=0.0,
   history=1,
 )
