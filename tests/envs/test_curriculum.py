@@ -83,6 +83,8 @@ def test_ranges_and_kernels_follow_the_rung(tripod, rewards, make_world):
 
 def test_the_log_shows_what_decides(ladder):
   # Guards: a level that does not move, and nothing that says why.
+  spec = replace(ladder.spec, bar_base_rad_s=0.04, bar_slope_angular=0.2)
+  ladder.spec = replace(spec, bar_base_m_s=0.03, bar_slope=0.3)
   ladder.go_to(1)
   climb(ladder, SLOW, steps=1)
   log = ladder.log()
@@ -92,7 +94,7 @@ def test_the_log_shows_what_decides(ladder):
   assert log["linear_error_m_s"] == pytest.approx(0.3)
   assert log["linear_bar_m_s"] == pytest.approx(0.03 + 0.3 * 0.35)
   assert log["angular_error_rad_s"] == pytest.approx(0.05)
-  assert log["angular_bar_rad_s"] == pytest.approx(0.03 + 0.25 * 0.5)
+  assert log["angular_bar_rad_s"] == pytest.approx(0.04 + 0.2 * 0.5)
 
 
 def test_a_saved_ladder_goes_on(ladder, tripod, rewards, make_world):

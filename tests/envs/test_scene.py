@@ -37,7 +37,7 @@ def test_the_task_sets_the_rate(tripod):
 
 def test_only_a_delay_row_costs_a_delay(model, tripod):
   # Guards: a delay compiled into every task, or one too short for the row that draws it.
-  assert (model.actuator_delay == 0).all()
+  assert (model.actuator_delay == 0).all() and (model.actuator_history[:, 0] == 0).all()
   row = at_startup(events.actuator_delay, delay_s=(0.0, 0.013))
   late = compile_scene(replace(tripod, events={**tripod.events, "delay": row}))
   assert late.actuator_delay == pytest.approx([0.013] * 22)
@@ -49,7 +49,7 @@ def test_an_order_that_is_not_the_robot_s_is_refused(tripod, tmp_path, what):
   # Guards: actions that go to other joints than the policy means.
   text = tripod.robot.mjcf.read_text()
   first, second = (
-    ('"LM_J0"', '"RM_J0"')
+    ('<joint name="LM_J0"', '<joint name="RM_J0"')
     if what == "joint"
     else [f'<position name="{leg}_J0" joint="{leg}_J0"/>' for leg in ("LM", "RM")]
   )

@@ -128,7 +128,9 @@ def test_a_damaged_file_is_refused_or_read(tmp_path):
   assert refused > 100
 
 
-@pytest.mark.parametrize("content", [[1, 2], {"model_state_dict": {}}, torch.zeros(3)])
+@pytest.mark.parametrize(
+  "content", [[1, 2], {"model_state_dict": {}}, {"actor_state_dict": {}}, torch.zeros(3)]
+)
 def test_a_checkpoint_of_something_else_is_refused(tmp_path, content):
   # Guards: a KeyError deep in the runner for a checkpoint of rsl_rl's own.
   torch.save(content, tmp_path / "model_1.pt")
@@ -201,15 +203,16 @@ def test_what_does_not_fit_is_named(described):
     fits(described, task=policy(lambda r: dict(reversed(r.items()))))
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch, call):
   # Guards: a full disk that takes the last good checkpoint with it, and a litter of half files.
   path = tmp_path / "deep" / "model_1.pt"
   write_bytes(path, b"good")
 
-  def full(_):
+  def full(*_):
     raise OSError(28, "No space left on device")
 
-  monkeypatch.setattr(os, "fsync", full)
+  monkeypatch.setattr(os, call, full)
   with pytest.raises(OSError, match="No space left"):
     write_bytes(path, b"bad")
   assert path.read_bytes() == b"good"

@@ -77,6 +77,7 @@ def test_a_run_leaves_its_files(run, capsys):
 
   saved = torch.load(folder / "model_1.pt", weights_only=True)
   assert saved["iteration"] == 1 and saved["env_steps"] == 64
+  assert saved["actor_state_dict"]["mlp.0.weight"].shape == (16, 3 * 3 + 2 + 4 * 20)  # one frame
   assert saved["task"] == described["task"] and saved["recipe"] == described["recipe"]
   out = capsys.readouterr().out
   for label in (

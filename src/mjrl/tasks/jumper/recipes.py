@@ -45,7 +45,7 @@ _NATIVE = replace(
   gamma=0.97,
   clip_value_loss=False,
   entropy_coef=0.003,
-  mirror_augmentation=True,
+  mirror_augmentation=False,
   mirror_coef=0.0,
   history=1,
 )
@@ -83,12 +83,13 @@ _EASED = {
   # ... one foot in step is better than none, and stepping is not yet paid for in style;
   "gait_width": _until_gait("rewards.gait.width_feet", 2.0),
   "gait_weight": _until_gait("rewards.gait.weight", 3.0),
-  "action_rate_weight": _until_gait("rewards.action_rate.weight", -0.03),
   "swing_height_weight": _until_gait("rewards.swing_height.weight", -0.5),
   # ... marching on the spot does not pay better than going where the command says;
   "speed_weight": _once_gait("rewards.track_linear_velocity.weight", 6.0),
   "yaw_weight": _once_gait("rewards.track_angular_velocity.weight", 4.0),
   "yaw_width": _once_gait("rewards.track_angular_velocity.std_rad_s", 0.3),
+  # ... standing on six feet, which is where the robot starts, is not forgotten over walking on three;
+  "standing_weight": _once_gait("rewards.standing_load.weight", 6.0),
   # ... and the speed kernel is as wide as the error is.
   "speed_width": _anneal(
     "rewards.track_linear_velocity.std_m_s",
