@@ -183,6 +183,7 @@ def test_a_stop_ends_after_the_step_and_saves(small, make_runner):
 
   runner.learn(100, stop=stop)
   assert len(asked) == 13
+  assert runner.next_iteration == 2  # in the middle of the third rollout of four steps
   assert runner.newest.name == f"model_{runner.next_iteration - 1}.pt"
   assert checkpoints.read(runner.newest)["iteration"] == runner.next_iteration - 1
 

@@ -133,6 +133,8 @@ class Metrics:
 
   def add(self, s: State) -> None:
     """Count one control step."""
+    if not self.rows:
+      return
     pairs = [row.fn(s, **row.params) for row in self.rows.values()]
     values = torch.stack([value for value, _ in pairs])
     shares = torch.stack([share for _, share in pairs])

@@ -5,8 +5,8 @@ from pathlib import Path
 import mujoco
 import psutil
 
-# MuJoCo reserves an arena per env but touches only what contacts and constraints need, and the batch
-# adds rows of its own: 200 KiB together for a robot of 22 joints that walks, rounded up.
+# MuJoCo reserves an arena per env but touches only what contacts and constraints need, and the
+# batch adds rows of its own: 200 KiB together for a robot of 22 joints that walks, rounded up.
 _ARENA_TOUCHED = 256 * 1024
 _KEPT_FREE = 0.1  # share of the memory that is left to everything else
 _CGROUP_LIMITS = (

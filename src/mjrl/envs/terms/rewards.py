@@ -97,8 +97,8 @@ def gait(s: State, *, width_feet: float, max_air_s: float, max_contact_s: float)
   """
   substeps_per_s = s.substeps / s.dt_s
   air, contact = s.foot_air_substeps.amax(1), s.foot_contact_substeps.amax(1)
-  cycling = (air <= int(max_air_s * substeps_per_s)) & (
-    contact <= int(max_contact_s * substeps_per_s)
+  cycling = (air <= round(max_air_s * substeps_per_s)) & (
+    contact <= round(max_contact_s * substeps_per_s)
   )
   return torch.exp(s.wrong_feet.square() * (-1.0 / width_feet**2)) * s.moving * cycling
 

@@ -88,7 +88,7 @@ _EASED = {
   "speed_weight": _once_gait("rewards.track_linear_velocity.weight", 6.0),
   "yaw_weight": _once_gait("rewards.track_angular_velocity.weight", 4.0),
   "yaw_width": _once_gait("rewards.track_angular_velocity.std_rad_s", 0.3),
-  # ... standing on six feet, which is where the robot starts, is not forgotten over walking on three;
+  # ... standing on six feet, as the robot starts, is not forgotten over walking on three;
   "standing_weight": _once_gait("rewards.standing_load.weight", 6.0),
   # ... and the speed kernel is as wide as the error is.
   "speed_width": _anneal(
