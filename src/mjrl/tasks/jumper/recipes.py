@@ -82,11 +82,14 @@ def _anneal(
 _EASED = {
   # ... one foot in step is better than none, and stepping is not yet paid for in style;
   "gait_width": _until_gait("rewards.gait.width_feet", 2.0),
-  "gait_weight": _until_gait("rewards.gait.weight", 3.0),
   "swing_height_weight": _until_gait("rewards.swing_height.weight", -0.5),
+  # ... the gait is worth more the worse it is, so that speed is not bought with it;
+  "gait_weight": _anneal(
+    "rewards.gait.weight", 4.0, metric="wrong_feet", initial=3.0, start=2.0, done=0.5
+  ),
   # ... marching on the spot does not pay better than going where the command says;
-  "speed_weight": _once_gait("rewards.track_linear_velocity.weight", 6.0),
-  "yaw_weight": _once_gait("rewards.track_angular_velocity.weight", 4.0),
+  "speed_weight": _once_gait("rewards.track_linear_velocity.weight", 8.0),
+  "yaw_weight": _once_gait("rewards.track_angular_velocity.weight", 3.0),
   "yaw_width": _once_gait("rewards.track_angular_velocity.std_rad_s", 0.3),
   # ... standing on six feet, as the robot starts, is not forgotten over walking on three;
   "standing_weight": _once_gait("rewards.standing_load.weight", 6.0),
