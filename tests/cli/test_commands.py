@@ -8,7 +8,9 @@ import pytest
 from mjrl import tasks
 from mjrl.cli import play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
-from mjrl.sim.resolve import BackendUnavailable
+from mjrl.learn import checkpoints
+from mjrl.sim.cpus import cgroup_folders
+from mjrl.sim.resolve import resolve
 
 ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
@@ -102,7 +104,6 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
     "physics_hz": 500.0,
     "measure": True,
     "headless": True,
-    "log_dir": tmp_path / "logs",
   }
 
 
@@ -196,15 +197,27 @@ def test_a_missing_install_names_the_interpreter(tmp_path):
 
 
 @pytest.mark.parametrize(
-  ("error", "code"),
-  [(ValueError("a"), 2), (FileNotFoundError("a"), 1), (BackendUnavailable("a"), 1)],
+  ("work", "code", "says"),
+  [
+    (lambda: tasks.entry("nothing"), 2, "there is no task 'nothing'"),
+    (lambda: checkpoints.find(Path("nowhere"), "a", "b", None), 1, "no checkpoint"),
+    (lambda: resolve(backend="warp", num_envs=1, default_num_envs={}), 1, "warp"),
+    (lambda: Path("nowhere/at/all").mkdir(), 1, "nowhere/at/all"),
+  ],
 )
-def test_errors_of_the_work_become_one_line(capsys, error, code):
-  # Guards: a truncated checkpoint ending in a stack trace.
-  namespace = {"__name__": "mjrl.somewhere", "error": error}
-  exec("def work():\n  raise error", namespace)
-  assert prepare.without_traceback(namespace["work"]) == code
-  assert capsys.readouterr().err == "error: a\n"
+def test_errors_of_the_work_become_one_line(capsys, work, code, says):
+  # Guards: a truncated checkpoint, or a folder that cannot be written, ending in a stack trace.
+  assert prepare.without_traceback(work) == code
+  err = capsys.readouterr().err
+  assert err.startswith("error: ") and says in err and err.count("\n") == 1
+
+
+def test_a_bug_of_ours_keeps_its_traceback(tmp_path):
+  # Guards: a defect told as the user's mistake, in one line that nobody can trace.
+  (tmp_path / "proc/self").mkdir(parents=True)
+  (tmp_path / "proc/self/cgroup").write_text("a line that nobody expected")
+  with pytest.raises(ValueError):
+    prepare.without_traceback(lambda: list(cgroup_folders("cpu", tmp_path)))
 
 
 def test_errors_of_other_libraries_keep_their_traceback():

@@ -191,9 +191,15 @@ def test_a_fall_is_no_tracking_at_all(make_world, standing):
   assert holds.angular_error_rad_s == pytest.approx(0.5, rel=1e-4)
 
 
-def test_a_hold_too_short_to_judge_is_not(make_world, standing):
-  # Guards: a mean over three steps.
-  assert judge(make_world, standing, lambda t: (0.6, 0.0, 0.5), fell_at=40) is None
+def test_an_early_fall_counts(make_world, standing):
+  # Guards: a ladder climbed by those who did not fall at the start.
+  holds = judge(make_world, standing, lambda t: (0.6, 0.0, 0.5), fell_at=40)
+  assert holds.count == 4 and holds.linear_error_m_s == pytest.approx(0.6)
+
+
+def test_a_bad_number_is_no_error(make_world, standing):
+  # Guards: one NaN in a moving average that is compared with a bar from then on.
+  assert judge(make_world, standing, lambda t: (float("nan"), 0.0, 0.5)) is None
 
 
 def test_who_is_asked_to_stand_is_not_judged(make_world, standing):

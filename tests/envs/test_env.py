@@ -193,12 +193,15 @@ def test_a_reward_that_is_no_number_costs_one_episode(calm, make_env, actions):
   # Guards: one NaN in a row that makes its curve, and the learner, NaN for good.
   rewards = {**calm.rewards, "bad": Reward(weight=1.0, fn=Bad(), params={})}
   env = make_env(replace(calm, rewards=rewards, episode_s=0.2))
+  rewards["bad"].fn.calls = 0
   ends = []
   for action in actions(env, 25):
     step = env.step(action)
     assert step.reward.isfinite().all()
     ends.append(step.terminated.tolist())
   assert ends[2] == [False, False, True, False]
+  (note,) = env.take_notes()
+  assert note.startswith("diverged, and started anew: env 2: ")
   for index in range(2):
     log = env.end_iteration(index)
     assert all(math.isfinite(value) for value in log.values()), log

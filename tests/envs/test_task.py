@@ -4,8 +4,9 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from mjrl.envs.task import nearest, obs, read_number, term
+from mjrl.envs.task import obs, read_number, term
 from mjrl.envs.terms import observations, terminations
+from mjrl.names import nearest
 
 
 @pytest.mark.parametrize("control_dt_s", [0.012, 0.0025, 0.0])
@@ -54,5 +55,5 @@ def test_numbers_are_found_by_path(tripod):
 
 def test_choices_are_named():
   # Guards: an error that leaves its reader to guess.
-  assert nearest("gate", ["slip", "gait"]) == "did you mean 'gait'? valid names: gait, slip"
-  assert nearest("xyzzy", ["slip", "gait"]) == "valid names: gait, slip"
+  assert nearest("gate", ["slip", "gait"]) == "did you mean 'gait'? valid names: slip, gait"
+  assert nearest("xyzzy", ["slip", "gait"]) == "valid names: slip, gait"

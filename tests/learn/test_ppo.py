@@ -1,6 +1,7 @@
 """PPO: what a time-out is worth, and updates that no bad number can end."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
+from mjrl import tasks
 from mjrl.learn.ppo import Ppo
 
 N, STEPS, WIDTH, GAMMA = 3, 4, 2, 0.9
@@ -97,8 +99,9 @@ def test_a_terminal_observation_that_is_no_number_stays_its_own():
 
 def test_an_unknown_bootstrap_is_refused():
   # Guards: a typo that means "previous".
-  with pytest.raises(ValueError, match="bootstrap 'terminl': valid names: terminal, previous"):
-    make(bootstrap="terminl")
+  recipe = tasks.build("jumper.tripod").recipes["native"]
+  with pytest.raises(ValueError, match=r"bootstrap 'terminl'; did you mean 'terminal'\?"):
+    replace(recipe, bootstrap="terminl")
 
 
 def parameters(alg):

@@ -31,7 +31,6 @@ def replay(**changes):
     "physics_hz": None,
     "measure": False,
     "headless": True,
-    "log_dir": Path("logs"),
   }
   return play(**(given | changes))
 

@@ -19,9 +19,9 @@ def test_every_robot_has_its_file_and_its_own_name():
 
 def test_unknown_name_lists_the_robots():
   """Guards an error that leaves its reader to guess."""
-  with pytest.raises(ValueError, match=r"'jumpr'; .* \['jumper'\]\. Did you mean 'jumper'\?"):
+  with pytest.raises(ValueError, match=r"'jumpr'; did you mean 'jumper'\? valid names: jumper"):
     robots.load("jumpr")
-  with pytest.raises(ValueError, match=r"'anymal'; the robots are \['jumper'\]\.$"):
+  with pytest.raises(ValueError, match=r"'anymal'; valid names: jumper$"):
     robots.load("anymal")
 
 

@@ -1,9 +1,9 @@
 """What a run prints first: everything that was resolved, and why."""
 
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from mjrl.names import version_of
 from mjrl.sim.resolve import Resolved
 
 PACKAGES = {"mjrl": "mjrl", "mujoco": "mujoco", "rsl_rl": "rsl-rl-lib", "torch": "torch"}
@@ -49,7 +49,7 @@ def banner(
     ("threads", f"{threads} ({why['threads']})"),
     ("torch threads", f"{resolved.torch_threads} ({why['torch_threads']})"),
     ("seed", f"{seed} ({sources.get('seed', 'drawn')})"),
-    ("versions", ", ".join(f"{name} {_version(dist)}" for name, dist in PACKAGES.items())),
+    ("versions", ", ".join(f"{name} {version_of(dist)}" for name, dist in PACKAGES.items())),
     ("logs", str(log_dir)),
     ("checkpoint", checkpoint),
     ("window", window),
@@ -61,10 +61,3 @@ def banner(
 
 # Fields of Resolved whose flag has another name.
 _FLAG_OF = {"threads": "cpu_threads"}
-
-
-def _version(distribution: str) -> str:
-  try:
-    return version(distribution)
-  except PackageNotFoundError:
-    return "(not installed)"

@@ -78,7 +78,6 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     physics_hz=flags.physics_hz,
     measure=flags.measure,
     headless=plan.headless,
-    log_dir=plan.log_dir,
   )
 
 

@@ -3,13 +3,15 @@
 import os
 import random
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.flags import CommonFlags
-from mjrl.sim.resolve import BackendUnavailable, Resolved, nearest, resolve
+from mjrl.names import nearest
+from mjrl.sim.resolve import BackendUnavailable, Resolved, resolve
 from mjrl.view.display import window_obstacle
 
 # For libraries that read them when they are loaded. OpenMP threads that spin while they wait take
@@ -102,16 +104,20 @@ def without_traceback(work: Callable[[], int]) -> int:
 
   Returns:
     The work's exit code; 2 for a value that cannot be used, 1 for a backend or a file that is not
-    there, 130 for Ctrl-C. Errors that other libraries raise keep their traceback: those are ours.
+    there or not to be had, 130 for Ctrl-C. Every other error keeps its traceback: it is a bug.
   """
   try:
     return work()
   except BackendUnavailable as error:
     return _fail(error, 1)
-  except (FileNotFoundError, ValueError) as error:
-    if not _raised_by_mjrl(error):
+  except OSError as error:
+    if error.filename is None and not _said_by_mjrl(error):
       raise
-    return _fail(error, 1 if isinstance(error, FileNotFoundError) else 2)
+    return _fail(error, 1)
+  except ValueError as error:
+    if not _said_by_mjrl(error):
+      raise
+    return _fail(error, 2)
   except KeyboardInterrupt:
     print("interrupted", file=sys.stderr)
     return 130
@@ -123,11 +129,11 @@ def _fail(error: Exception, code: int) -> int:
   return code
 
 
-def _raised_by_mjrl(error: Exception) -> bool:
-  trace = error.__traceback__
-  while trace is not None and trace.tb_next is not None:
-    trace = trace.tb_next
-  return trace is not None and trace.tb_frame.f_globals["__name__"].startswith("mjrl.")
+def _said_by_mjrl(error: Exception) -> bool:
+  """Whether a `raise` of ours made it; an error that Python found in our code is a bug."""
+  frames = traceback.extract_tb(error.__traceback__)
+  inside = frames and str(Path(__file__).parents[1]) in frames[-1].filename
+  return bool(inside and (frames[-1].line or "").startswith("raise"))
 
 
 def _entry(task: str, source: str) -> tasks.Entry:

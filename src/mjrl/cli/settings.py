@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
-from mjrl.sim.resolve import check_names, nearest
+from mjrl.names import nearest
+from mjrl.sim.resolve import check_names
 
 PREFIX = "MJRL_"
 

@@ -117,8 +117,10 @@ class Commands:
   def _judge(self, over: Tensor, fell: Tensor) -> Holds | None:
     steps = (self._age_steps - self._settle_steps).clamp(min=1)[:, None]
     miss = torch.where(fell[:, None], self.value, self._miss / steps)
-    enough = self._age_steps >= 2 * self._settle_steps
-    judged = over & enough & (torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND)
+    # However early, a fall counts; a hold that met a bad number does not, and is counted elsewhere.
+    enough = fell | (self._age_steps >= 2 * self._settle_steps)
+    moving = torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND
+    judged = over & enough & moving & miss.isfinite().all(1)
     count = int(judged.sum())
     if not count:
       return None

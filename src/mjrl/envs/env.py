@@ -22,6 +22,7 @@ _LOOK_S = 0.1  # how often interval events and ends of command holds are looked 
 # Metrics are taken every so many control steps, which costs their means nothing: a number that does
 # not divide the cycles of gaits, so that an env is not always seen at the same phase.
 _METRIC_STEPS = 5
+_NOTES = 5  # lines about diverged envs, and envs in a line, that are worth reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +114,19 @@ class Env:
     self.annealing = {name: Annealing(row, self.rewards) for name, row in (anneal or {}).items()}
     self._reset_events = [e for e in task.events.values() if e.when == "reset"]
     self._interval_events = [e for e in task.events.values() if e.when == "interval"]
+    for event in self._interval_events:
+      assert event.every_s is not None  # interval events alone, which have one
+      if event.every_s[0] < _LOOK_S:
+        raise ValueError(
+          f"{task.name}: event {event.fn.__name__} comes every {event.every_s} s; events are "
+          f"looked for every {_LOOK_S} s, and none can come more often"
+        )
     self._next_event = torch.zeros(len(self._interval_events), n, dtype=torch.int64, device=device)
     self._ended = {name: 0.0 for name in (*task.terminations, "time_out", "diverged")}
     self._episodes = 0
     self._returns = torch.zeros(n, device=device)
     self._finished: list[tuple[float, float]] = []
+    self._notes: list[str] = []
 
     for event in task.events.values():
       if event.when == "startup":
@@ -126,6 +135,7 @@ class Env:
       self._next_event[k] = self._wait(event)
     self._start(self._everyone)
     self.state = self._read()
+    self._check_rows()
     self.observer = Observer(task.observations, self.state, self.dt_s, self.rng, history)
     self._limit_steps = torch.full_like(self.episode_steps, task.episode_steps)
     if spread_starts:
@@ -178,8 +188,9 @@ class Env:
       reward = torch.where(bad, 0.0, reward)
       terminated, timed_out = terminated | bad, timed_out & ~bad
       failed["diverged"] = bad
+      self._note(bad, s)
       self.rewards.forget(bad)
-    elif self._steps % _METRIC_STEPS == 0:
+    elif self._steps % _METRIC_STEPS == 1:
       self.metrics.add(s)
     self._returns += reward
     ended = terminated | timed_out
@@ -225,6 +236,11 @@ class Env:
     finished, self._finished = self._finished, []
     return finished
 
+  def take_notes(self) -> list[str]:
+    """What went wrong in which env since the last call, a line each; of many, the first few."""
+    notes, self._notes = self._notes, []
+    return notes
+
   def save_curriculum(self) -> dict[str, dict[str, float]]:
     """Plain numbers that `load_curriculum` takes."""
     ladder = {"command": self.ladder.save()} if self.ladder else {}
@@ -237,6 +253,26 @@ class Env:
     for name, row in self.annealing.items():
       if name in saved:
         row.load(saved[name])
+
+  def _check_rows(self) -> None:
+    """Evaluate every row once: what does not fit is refused now, and not in the first step."""
+    task, n = self.task, self.num_envs
+    rows = {f"rewards.{k}": row for k, row in task.rewards.items()}
+    rows |= {f"terminations.{k}": row for k, row in task.terminations.items()}
+    rows |= {f"metrics.{k}": row for k, row in task.metrics.items()}
+    for name, row in rows.items():
+      try:
+        found = row.fn(self.state, **row.params)
+      except AttributeError as error:
+        raise ValueError(f"{task.name}: {name} reads what this task has not: {error}") from error
+      parts = found if isinstance(found, tuple) else (found,)
+      shapes = [tuple(part.shape) for part in parts]
+      wanted = 2 if name.startswith("metrics.") else 1
+      if shapes != [(n,)] * wanted:
+        raise ValueError(
+          f"{task.name}: {name} gives {shapes}; it must give {wanted} tensor(s) of one number "
+          f"per env, {(n,)}"
+        )
 
   def _read(self) -> State:
     return State(
@@ -312,9 +348,19 @@ class Env:
     self._touchdown = self._touchdown & ~rows
     self.commands.draw(mask)
 
+  def _note(self, bad: Tensor, s: State) -> None:
+    """Say which envs diverged, and what was the first to be no number."""
+    if len(self._notes) < _NOTES:
+      envs = bad.nonzero().flatten().tolist()
+      self._notes.append(
+        f"diverged, and started anew: env {', '.join(map(str, envs[:_NOTES]))}: "
+        f"{self.rewards.worst(s) or self.observer.worst(s) or 'the engine met a bad number'}"
+      )
+
   def _log_ended(self, reasons: Mapping[str, Tensor], ended: Tensor) -> None:
     # What a first episode that was cut short gave is scaled up to a full one's length.
-    full = self._limit_steps / self.task.episode_steps
+    cut = self._limit_steps / self.task.episode_steps
+    full = torch.where(reasons["time_out"], cut, 1.0)
     self.rewards.end_episodes(ended, full)
     for name, mask in reasons.items():
       self._ended[name] += float(mask.sum())

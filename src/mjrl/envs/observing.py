@@ -103,6 +103,13 @@ class Observer:
     """Sum of the newest frame, (N,): not finite where any number of it is not."""
     return self._newest.sum(1)
 
+  def worst(self, s: State) -> str:
+    """The first row that is not finite in some env, in words, or "" if all are."""
+    for group, key, row in _walk(self.groups):
+      if not _evaluate(row, s).isfinite().all():
+        return f"observation {group}.{key} is not finite"
+    return ""
+
   def read(self) -> dict[str, Tensor]:
     """Group to its observation, (N, width)."""
     past = self._past

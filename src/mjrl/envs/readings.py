@@ -75,6 +75,9 @@ def constants(task: Task, backend: Backend) -> dict[str, Any]:
 
   low_high = tensor([model.joint(j).range.tolist() for j in robot.joints])
   middle, half = low_high.mean(1), (low_high[:, 1] - low_high[:, 0]) / 2
+  radii = {foot: float(model.geom(f"{foot}_foot").size[0]) for foot in robot.feet}
+  if len(set(radii.values())) > 1:
+    raise ValueError(f"{robot.mjcf}: feet must have one radius, and theirs are {radii} m")
   fields: dict[str, Any] = {
     "home_rad": tensor([robot.home_rad[j] for j in robot.joints]),
     "gait_joints": torch.tensor([robot.joints.index(j) for j in robot.gait_joints], device=device),
@@ -82,7 +85,7 @@ def constants(task: Task, backend: Backend) -> dict[str, Any]:
     "is_leg": tensor([j not in robot.arm_joints for j in robot.gait_joints]),
     "soft_low_rad": middle - robot.soft_limit_factor * half,
     "soft_high_rad": middle + robot.soft_limit_factor * half,
-    "foot_radius_m": float(model.geom(f"{robot.feet[0]}_foot").size[0]),
+    "foot_radius_m": radii[robot.feet[0]],
     "substeps": task.substeps,
     "dt_s": task.control_dt_s,
     "commanded": torch.tensor([3, 4, 2], device=device),

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from mjrl.envs.state import State
-from mjrl.envs.task import Reward, Term, nearest
+from mjrl.envs.task import Reward, Term
+from mjrl.names import nearest
 
 
 class Rewards:
@@ -84,10 +85,10 @@ class Rewards:
     return dict(zip(self.rows, means, strict=True))
 
   def worst(self, s: State) -> str:
-    """Name of the first row that is not finite in some env, or "" if all are."""
+    """The first row that is not finite in some env, in words, or "" if all are."""
     for name, row in self.rows.items():
       if not row.fn(s, **self._params[name]).isfinite().all():
-        return name
+        return f"reward {name} is not finite"
     return ""
 
   def save(self) -> dict[str, Tensor]:

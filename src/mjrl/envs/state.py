@@ -57,8 +57,8 @@ class State:
     action, last_action    (N, G) as the policy gave them
     command                (N, 3) m/s forward, m/s left, rad/s counter-clockwise
     clock_steps            (N,) int64 control steps on the gait clock
-    foot_air_substeps      (N, F) int32 physics substeps since take-off, 0 on the ground
-    foot_contact_substeps  (N, F) int32 physics substeps since landing, 0 in the air
+    foot_air_substeps      (N, F) int32 substeps since take-off, in whole control steps, 0 down
+    foot_contact_substeps  (N, F) int32 substeps since landing, in whole control steps, 0 up
     foot_peak_m            (N, F) greatest height of the foot since its last take-off
     touchdown              (N, F) bool, landed in this control step
     encoder_bias_rad       (N, J)

@@ -1,24 +1,17 @@
 """The types of a task's tables: rows are functions of a `State`, with every number spelled out."""
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
+from math import atan2, cos, pi, sin
 from typing import Any
 
 from mjrl.envs.gaits import Gait
+from mjrl.names import nearest
 from mjrl.robots.robot import Robot
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-  """The part of an error that names the choices: the nearest first, then all."""
-  choices = sorted(valid)
-  close = difflib.get_close_matches(name, choices, n=1)
-  hint = f"did you mean {close[0]!r}? " if close else ""
-  return f"{hint}valid names: {', '.join(choices)}"
-
-
-def check_params(fn: Callable[..., Any], params: Mapping[str, Any], positional: int = 1) -> None:
+def check_params(fn: Callable[..., Any], params: Mapping[str, Any]) -> None:
   """Refuse a parameter that the row's function does not take, or one that it lacks.
 
   Raises:
@@ -129,19 +122,19 @@ def term(fn: Callable[..., Any], **params: Any) -> Term:
 
 def at_startup(fn: Callable[..., Any], **params: Any) -> Event:
   """An event of the moment when the world is built, in every env."""
-  check_params(fn, params, positional=2)
+  check_params(fn, params)
   return Event(when="startup", fn=fn, params=params)
 
 
 def at_reset(fn: Callable[..., Any], **params: Any) -> Event:
   """An event of the start of each episode, in the envs that start one."""
-  check_params(fn, params, positional=2)
+  check_params(fn, params)
   return Event(when="reset", fn=fn, params=params)
 
 
 def every(every_s: tuple[float, float], fn: Callable[..., Any], **params: Any) -> Event:
   """An event that comes again after a random time, drawn per env."""
-  check_params(fn, params, positional=2)
+  check_params(fn, params)
   return Event(when="interval", fn=fn, params=params, every_s=every_s)
 
 
@@ -174,6 +167,16 @@ class VelocityCommand:
   heading: float
   heading_gain_1_s: float
 
+  def __post_init__(self) -> None:
+    """Refuse ranges from which nothing could be drawn."""
+    for name in ("forward_m_s", "left_m_s", "yaw_rad_s", "hold_s"):
+      low, high = getattr(self, name)
+      if low > high:
+        raise ValueError(f"command {name} is {(low, high)}: the lower end stands first")
+    for name in ("standing", "heading"):
+      if not 0 <= getattr(self, name) <= 1:
+        raise ValueError(f"command {name} is {getattr(self, name)}: a share, from 0 to 1")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
@@ -189,9 +192,9 @@ class Rung:
 class CommandLadder:
   """Widens the command ranges as the measured tracking allows; never narrows them.
 
-  A level is passed when the tracking error of whole holds, averaged over `smoothing` holds of
-  moving envs, is below both bars (`bar_base + bar_slope * range`), after at least `dwell_steps`
-  control steps on the level and `min_holds` measured holds.
+  A level is passed when the tracking error of whole holds of moving envs, a moving average of which
+  each hold is a `smoothing` share, is below both bars (`bar_base + bar_slope * range`), after at
+  least `dwell_steps` control steps on the level and `min_holds` measured holds.
   linear, angular   names of the reward rows whose `std_*` follow the rung
   """
 
@@ -247,6 +250,10 @@ class Anneal:
       )
 
 
+BOOTSTRAPS = ("terminal", "previous")
+ENGINES = ("native", "warp")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
   """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
@@ -281,6 +288,19 @@ class Recipe:
   bootstrap: str
   history: int | None
   curriculum: Mapping[str, Anneal]
+
+  def __post_init__(self) -> None:
+    """Refuse counts below one, and a name that is none."""
+    counts = ("num_envs", "rollout_steps", "max_iterations", "save_every", "epochs", "mini_batches")
+    for name in counts:
+      if getattr(self, name) < 1:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be at least 1")
+    if self.history is not None and self.history < 1:
+      raise ValueError(f"recipe: history is {self.history}; at least 1, or None for the rows' own")
+    if self.bootstrap not in BOOTSTRAPS:
+      raise ValueError(
+        f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
+      )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +341,17 @@ class Task:
           raise ValueError(
             f"{self.name}: the ladder names reward {row!r}; {nearest(row, self.rewards)}"
           )
+        widths = [key for key in self.rewards[row].params if key.startswith("std_")]
+        if len(widths) != 1 or not self.rewards[row].weight:
+          raise ValueError(
+            f"{self.name}: reward {row!r}, whose width the ladder sets, has weight "
+            f"{self.rewards[row].weight} and widths {widths}; it needs a weight and one std_*"
+          )
+    if self.gait is not None:
+      self._check_gait(self.gait)
     for backend, recipe in self.recipes.items():
+      if backend not in ENGINES:
+        raise ValueError(f"{self.name}: recipe for {backend!r}; {nearest(backend, ENGINES)}")
       for row in recipe.curriculum.values():
         if row.metric not in self.metrics:
           raise ValueError(
@@ -329,6 +359,23 @@ class Task:
             f"{nearest(row.metric, self.metrics)}"
           )
         read_number(self, row.path)
+
+  def _check_gait(self, gait: Gait) -> None:
+    """The phase's mirror image must be that of the feet, or a policy learns a wrong symmetry."""
+    feet, partner = self.robot.feet, self.robot.mirror_feet
+    table = gait.contact_table(feet)
+    mirrored = [[row[feet.index(partner[foot])] for foot in feet] for row in table]
+    sin_sign, cos_sign = gait.mirror
+    for step in range(gait.cycle_steps):
+      angle = 2 * pi * step / gait.cycle_steps
+      image = atan2(sin_sign * sin(angle), cos_sign * cos(angle)) / (2 * pi) * gait.cycle_steps
+      # A phase names the start of a step; run backwards, that is the end of the one before.
+      at = round(image) - (sin_sign != cos_sign)
+      if mirrored[step] != table[at % gait.cycle_steps]:
+        raise ValueError(
+          f"{self.name}: gait {gait.name} has mirror {gait.mirror}, which at step {step} is not "
+          "what swapping left and right feet makes of its contacts"
+        )
 
   @property
   def substeps(self) -> int:

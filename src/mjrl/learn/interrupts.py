@@ -1,7 +1,10 @@
-"""SIGINT and SIGTERM: the first asks a run to stop after its step, the second ends it."""
+"""SIGINT, SIGTERM, SIGHUP: the first asks a run to stop after its step, the second ends it."""
 
 import signal
 from types import FrameType
+
+# SIGHUP: a terminal that was closed, a connection that broke; Windows has none.
+_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 class StopAsked:
@@ -22,7 +25,7 @@ class StopAsked:
 
   def __enter__(self) -> "StopAsked":
     """Listen."""
-    self._before = {s: signal.signal(s, self._hear) for s in (signal.SIGINT, signal.SIGTERM)}
+    self._before = {s: signal.signal(s, self._hear) for s in _SIGNALS}
     return self
 
   def __exit__(self, *_: object) -> None:

@@ -18,11 +18,10 @@ class Ppo(PPO):
   def __init__(self, *args: Any, bootstrap: str, min_std: float, **kwargs: Any) -> None:
     """As rsl_rl's PPO."""
     super().__init__(*args, **kwargs)
-    if bootstrap not in ("terminal", "previous"):
-      raise ValueError(f"bootstrap {bootstrap!r}: valid names: terminal, previous")
     self._terminal = bootstrap == "terminal"
     self._min_std = min_std
     self.skipped_updates = 0
+    self.skipped_for = ""
     self._step = self.optimizer.step
     self.optimizer.step = self._guarded_step  # type: ignore[method-assign]
 
@@ -55,9 +54,10 @@ class Ppo(PPO):
 
   def _guarded_step(self, closure: Any = None) -> None:
     """Step unless a gradient is not finite: one such step would leave nothing to save."""
-    for group in self.optimizer.param_groups:
-      for parameter in group["params"]:
+    for network, model in (("actor", self.actor), ("critic", self.critic)):
+      for name, parameter in model.named_parameters():
         if parameter.grad is not None and not parameter.grad.isfinite().all():
           self.skipped_updates += 1
+          self.skipped_for = f"last for the gradient of {network}.{name}"
           return
     self._step(closure)

@@ -4,13 +4,13 @@ import json
 import subprocess
 import sys
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from mjrl.learn.atomic import write_bytes
+from mjrl.names import version_of
 
 _PACKAGES = ("mujoco", "rsl-rl-lib", "torch", "numpy", "mjrl")
 
@@ -33,7 +33,7 @@ def new_run_folder(log_dir: Path, robot: str, task: str) -> Path:
 def write_run(folder: Path, **content: Any) -> None:
   """`run.yaml`: what is needed to see, and repeat, how the run came about."""
   content |= {
-    "versions": {name: version(name) for name in _PACKAGES},
+    "versions": {name: version_of(name) for name in _PACKAGES},
     "python": sys.version.split()[0],
     "commit": _commit(),
   }
@@ -47,12 +47,23 @@ def write_summary(folder: Path, summary: dict[str, Any]) -> None:
 
 
 def _commit() -> str | None:
-  """The commit of the checkout, or None where there is no git or no checkout."""
-  here = Path(__file__).parent
-  try:
-    found = subprocess.run(
-      ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=5, check=True
+  """Commit of the checkout that this file lies in, with "-dirty" behind it if files were changed.
+
+  None where there is no git, or where the file is installed and not of a checkout: the repository
+  around it is then somebody else's.
+  """
+  here = Path(__file__)
+
+  def git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(
+      command, cwd=here.parent, capture_output=True, text=True, timeout=5, check=True
     )
+    return done.stdout.strip()
+
+  try:
+    git("ls-files", "--error-unmatch", here.name)
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("rev-parse", "HEAD") + ("-dirty" if changed else "")
   except (OSError, subprocess.SubprocessError):
     return None
-  return found.stdout.strip()

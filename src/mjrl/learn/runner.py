@@ -152,12 +152,13 @@ class Runner(OnPolicyRunner):
     facts |= {f"Mean {name} loss": value for name, value in losses.items()}
     facts["Learning rate"] = f"{self.alg.learning_rate:.1e}"
     if self.alg.skipped_updates:
-      facts["Updates skipped, not finite"] = self.alg.skipped_updates
+      facts["Updates skipped, not finite"] = f"{self.alg.skipped_updates} ({self.alg.skipped_for})"
     if self.returns:
       facts["Mean reward"] = scalars["Train/mean_reward"]
       facts["Mean episode length"] = scalars["Train/mean_episode_length"]
     facts["Mean action std"] = std
     facts |= task_log
+    facts |= {f"Note {k}": note for k, note in enumerate(self.mjrl_env.take_notes(), 1)}
     facts["Time elapsed"] = clock(elapsed)
     facts["ETA"] = clock(mean_s * (last - it))
     display.block(it, facts)

@@ -1,5 +1,7 @@
 """TensorBoard beside a run: a child process that never fails it and ends with it."""
 
+import ctypes
+import signal
 import socket
 import subprocess
 import sys
@@ -7,6 +9,7 @@ from pathlib import Path
 
 _PORTS_TRIED = 20
 _PORTS = 65536
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
 
 class TensorBoard:
@@ -32,7 +35,11 @@ class TensorBoard:
       with (self._folder / "tensorboard.log").open("wb") as log:
         # Its own session: Ctrl-C is for the run, which then ends it.
         self._process = subprocess.Popen(
-          command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+          command,
+          stdout=log,
+          stderr=subprocess.STDOUT,
+          start_new_session=True,
+          preexec_fn=_end_with_parent,
         )
     except OSError as error:
       print(f"TensorBoard did not start ({error}); going on without")
@@ -49,6 +56,12 @@ class TensorBoard:
       self._process.wait(timeout=5)
     except subprocess.TimeoutExpired:
       self._process.kill()
+
+
+def _end_with_parent() -> None:
+  """Have Linux end this process when the run is killed: nobody would stop it then."""
+  if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def free_port(first: int) -> int | None:

@@ -18,6 +18,7 @@ from mjrl.learn.tensorboard import TensorBoard
 from mjrl.sim.memory import check_memory, engine_bytes_per_env
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
+from mjrl.sim.seeds import streams
 from mjrl.view.window import open_window
 
 
@@ -64,11 +65,12 @@ def train(
   check_memory(
     resolved.num_envs, engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe)
   )
-  torch.manual_seed(seed)
+  of_networks, of_env = streams(seed, 2)
+  torch.manual_seed(of_networks)
   env = Env(
     task,
     open_backend(resolved, model),
-    seed,
+    of_env,
     history=recipe.history,
     anneal=recipe.curriculum,
     spread_starts=True,
@@ -82,8 +84,10 @@ def train(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
       f"through {runner.next_iteration + iterations - 1}; episodes start anew"
     )
-    for line in differences(saved["task"], identity["task"]):
-      print(f"the checkpoint's task was another: {line}")
+    for part in ("task", "recipe"):
+      for line in differences(saved[part], identity[part]):
+        print(f"the checkpoint's {part} was another: {line}")
+    print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
   eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
   if runner.next_iteration + iterations < eased_until:
     print(

@@ -1,7 +1,6 @@
 """Replaying to measure: hold a series of commands, record, and write what was found."""
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -15,6 +14,7 @@ from mjrl.measure.record import Recorder, Recording, columns, velocity
 from mjrl.measure.replay import Replay
 from mjrl.measure.report import report
 from mjrl.measure.series import Segment, segment, standard_series
+from mjrl.names import version_of
 from mjrl.view.window import Window
 
 SETTLE_S = 1.0
@@ -140,7 +140,7 @@ def circumstances(replay: Replay) -> Circumstances:
     effort_limit_n_m=env.robot.effort_limit_n_m,
     differences_from_training=replay.differences,
     as_in_training=replay.as_in_training,
-    versions={"python": sys.version.split()[0]} | {name: _version(name) for name in _PACKAGES},
+    versions={"python": sys.version.split()[0]} | {name: version_of(name) for name in _PACKAGES},
   )
 
 
@@ -157,10 +157,3 @@ def write(into: Path, measured: Measured) -> tuple[Path, ...]:
   for path, write_one in zip(paths, (write_csv, write_json, write_png), strict=True):
     write_one(path, measured)
   return paths
-
-
-def _version(distribution: str) -> str:
-  try:
-    return version(distribution)
-  except PackageNotFoundError:
-    return "not installed"

@@ -28,7 +28,6 @@ def play(
   physics_hz: float | None,
   measure: bool,
   headless: bool,
-  log_dir: Path,
 ) -> int:
   """Replay a policy until it has run its steps, its window is closed, or Ctrl-C.
 
@@ -46,7 +45,6 @@ def play(
     physics_hz: physics rate; None is that of training.
     measure: whether to measure and write `measure/`.
     headless: whether to do without a window.
-    log_dir: folder of all runs; a checkpoint lies in it, so nothing is looked up here.
 
   Returns:
     The exit code: 0, or 130 after Ctrl-C.
@@ -54,7 +52,6 @@ def play(
   Raises:
     ValueError: an argument or a checkpoint that cannot be used.
   """
-  del log_dir
   _check(agent, checkpoint, steps, speed)
   replay = open_replay(
     task,

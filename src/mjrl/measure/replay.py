@@ -14,6 +14,7 @@ from mjrl.measure.replayed import as_replayed, kept
 from mjrl.sim.memory import check_memory, engine_bytes_per_env
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
+from mjrl.sim.seeds import streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +58,16 @@ def open_replay(
   saved = _read(checkpoint, task) if checkpoint else None
   model = compile_scene(replayed)
   check_memory(resolved.num_envs, engine_bytes_per_env(model))
+  of_agent, of_env = streams(seed, 2)
   env = Env(
     replayed,
     open_backend(resolved, model),
-    seed,
+    of_env,
     history=saved["recipe"]["history"] if saved else None,
   )
   return Replay(
     env=env,
-    policy=_policy(agent, env, seed, saved),
+    policy=_policy(agent, env, of_agent, saved),
     agent=agent,
     checkpoint=checkpoint,
     iteration=int(saved["iteration"]) if saved else None,

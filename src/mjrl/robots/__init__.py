@@ -1,7 +1,6 @@
 """The robots, by name. Imports neither a simulator nor a learner, so listing them is quick."""
 
-from difflib import get_close_matches
-
+from mjrl.names import nearest
 from mjrl.robots.jumper import JUMPER
 from mjrl.robots.robot import Robot
 
@@ -17,7 +16,5 @@ def load(name: str) -> Robot:
     ValueError: If there is none; the text lists those there are.
   """
   if name not in ROBOTS:
-    near = get_close_matches(name, ROBOTS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"no robot is named {name!r}; the robots are {sorted(ROBOTS)}.{hint}")
+    raise ValueError(f"there is no robot {name!r}; {nearest(name, ROBOTS)}")
   return ROBOTS[name]

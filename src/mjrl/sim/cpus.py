@@ -1,6 +1,7 @@
 """How many CPUs this process may use: affinity and container quota, not what the machine has."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 
@@ -23,34 +24,42 @@ def _affinity_cpus() -> int:
   return os.cpu_count() or 1
 
 
-def _cgroup_quota_cpus(root: Path) -> float | None:
-  """The tightest CPU quota of this process's cgroups, in CPUs; None if there is none."""
+def cgroup_folders(controller: str, root: Path = Path("/")) -> Iterator[tuple[int, Path]]:
+  """The cgroups that bind this process, innermost first: version (1 or 2) and folder of each.
+
+  Args:
+    controller: "cpu" or "memory".
+    root: where /proc and /sys are looked for.
+  """
   try:
     lines = (root / "proc/self/cgroup").read_text().splitlines()
   except OSError:
-    return None
-  quotas: list[float] = []
+    return
   for line in lines:
     _, controllers, path = line.split(":", 2)
     if controllers == "":
-      mount, read = root / "sys/fs/cgroup", _quota_v2
-    elif "cpu" in controllers.split(","):
-      mount, read = _v1_mount(root, controllers), _quota_v1
+      version, mount = 2, root / "sys/fs/cgroup"
+    elif controller in controllers.split(","):
+      version, mount = 1, _v1_mount(root, controllers, controller)
     else:
       continue
-    # A parent's quota binds its children. Inside a container the path may be the host's; the
+    # A parent's limit binds its children. Inside a container the path may be the host's; the
     # container's own limits then stand at the mount itself, which is the last parent.
     group = PurePosixPath(path.lstrip("/"))
     for folder in dict.fromkeys([group, *group.parents]):
-      quota = read(mount / folder)
-      if quota is not None:
-        quotas.append(quota)
-  return min(quotas, default=None)
+      yield version, mount / folder
 
 
-def _v1_mount(root: Path, controllers: str) -> Path:
+def _cgroup_quota_cpus(root: Path) -> float | None:
+  """The tightest CPU quota of this process's cgroups, in CPUs; None if there is none."""
+  read = {1: _quota_v1, 2: _quota_v2}
+  quotas = [read[version](folder) for version, folder in cgroup_folders("cpu", root)]
+  return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _v1_mount(root: Path, controllers: str, controller: str) -> Path:
   together = root / "sys/fs/cgroup" / controllers
-  return together if together.is_dir() else root / "sys/fs/cgroup/cpu"
+  return together if together.is_dir() else root / "sys/fs/cgroup" / controller
 
 
 def _quota_v2(folder: Path) -> float | None:

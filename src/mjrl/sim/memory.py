@@ -5,14 +5,17 @@ from pathlib import Path
 import mujoco
 import psutil
 
+from mjrl.sim.cpus import cgroup_folders
+
 # MuJoCo reserves an arena per env but touches only what contacts and constraints need, and the
 # batch adds rows of its own: 200 KiB together for a robot of 22 joints that walks, rounded up.
 _ARENA_TOUCHED = 256 * 1024
 _KEPT_FREE = 0.1  # share of the memory that is left to everything else
-_CGROUP_LIMITS = (
-  Path("/sys/fs/cgroup/memory.max"),
-  Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
+# Files of a cgroup: its limit, and what it has taken of it.
+_CGROUP_FILES = {
+  1: ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+  2: ("memory.max", "memory.current"),
+}
 
 
 def engine_bytes_per_env(model: mujoco.MjModel) -> int:
@@ -34,21 +37,23 @@ def check_memory(num_envs: int, bytes_per_env: int, available: int | None = None
   available = available_bytes() if available is None else available
   budget = int(available * (1 - _KEPT_FREE))
   if num_envs * bytes_per_env > budget:
+    most = budget // bytes_per_env
+    fits = f"at most {most} envs fit" if most else "not even one env fits"
     raise ValueError(
       f"--num_envs {num_envs} needs about {_gib(num_envs * bytes_per_env)}, and "
-      f"{_gib(available)} are free; at most {max(budget // bytes_per_env, 1)} envs fit"
+      f"{_gib(available)} are free; {fits}"
     )
 
 
-def available_bytes() -> int:
-  """Memory that this process may still take."""
+def available_bytes(root: Path = Path("/")) -> int:
+  """Memory that this process may still take: of the machine's, and of its container's."""
   free = psutil.virtual_memory().available
-  for path in _CGROUP_LIMITS:
+  for version, folder in cgroup_folders("memory", root):
     try:
-      limit = int(path.read_text())
+      limit, taken = (int((folder / name).read_text()) for name in _CGROUP_FILES[version])
     except (OSError, ValueError):  # no such file, or "max"
       continue
-    free = min(free, limit - psutil.Process().memory_info().rss)
+    free = min(free, limit - taken)
   return max(free, 0)
 
 

@@ -1,6 +1,5 @@
 """native:cpu: MuJoCo's own batched stepping over a capped thread pool."""
 
-import difflib
 import warnings
 
 import mujoco
@@ -9,6 +8,8 @@ import numpy.typing as npt
 import torch
 from mujoco import batch as mjbatch
 from torch import Tensor
+
+from mjrl.names import nearest
 
 # Warnings of the engine that mean a bad number, and that it has thrown the state away.
 _BAD_NUMBER = [
@@ -54,8 +55,8 @@ class NativeBackend:
     """See `Backend.read`."""
     if field not in self._copies:
       if field not in mjbatch.DATA_FIELDS:
-        close = difflib.get_close_matches(field, mjbatch.DATA_FIELDS, n=3)
-        raise ValueError(f"{field!r} is not an mjData field that can be read; nearest: {close}")
+        names = nearest(field, sorted(mjbatch.DATA_FIELDS))
+        raise ValueError(f"{field!r} is not an mjData field that can be read; {names}")
       with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of the read-only array: it is only read
         source = torch.from_numpy(self._batch.bind(field))

@@ -8,10 +8,10 @@ import ctypes
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from mjrl.names import nearest
 from mjrl.sim.cpus import usable_cpus
 
 BACKENDS = ("auto", "native", "warp")
@@ -117,14 +117,6 @@ def cuda_devices() -> tuple[int, str]:
   if count.value == 0:
     return 0, "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES empty?)"
   return count.value, f"{count.value} CUDA device{'s' if count.value > 1 else ''}"
-
-
-def nearest(name: str, valid: Iterable[str]) -> str:
-  """The part of an error that names the choices: the nearest first, then all."""
-  choices = list(valid)
-  close = get_close_matches(name, choices, n=1)
-  hint = f"did you mean {close[0]!r}? " if close else ""
-  return f"{hint}valid names: {', '.join(choices)}"
 
 
 def check_names(backend: str, device: str) -> None:

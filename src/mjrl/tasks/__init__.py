@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mjrl.names import nearest
+
 if TYPE_CHECKING:
   from mjrl.envs.task import Task
 
@@ -46,11 +48,7 @@ def entry(name: str) -> Entry:
     ValueError: there is no such task, with the names that there are, the nearest first.
   """
   if name not in TASKS:
-    import difflib
-
-    close = difflib.get_close_matches(name, TASKS, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise ValueError(f"no task {name!r}; {hint}tasks: {', '.join(sorted(TASKS))}")
+    raise ValueError(f"there is no task {name!r}; {nearest(name, TASKS)}")
   return TASKS[name]
 
 
