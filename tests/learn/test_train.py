@@ -17,7 +17,7 @@ from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
-from mjrl.learn.policy import history_of, load_policy
+from mjrl.learn.policy import load_policy
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
@@ -265,9 +265,9 @@ def test_the_policy_of_a_checkpoint_is_the_one_that_was_trained(small, make_runn
   runner = make_runner(small)
   runner.learn(3)
   saved = checkpoints.read(runner.newest)
-  assert history_of(saved) == 1
+  assert saved["recipe"]["history"] == 1
   backend = NativeBackend(compile_scene(small), 5, 1)
-  env = Env(small, backend, 9, history=history_of(saved))
+  env = Env(small, backend, 9, history=saved["recipe"]["history"])
   policy = load_policy(saved, env)
   actor = runner.alg.get_policy()
   actor.eval()

@@ -53,7 +53,7 @@ class Observer:
     clean_width = sum(widths.values())
     for group, key, row in _walk(groups):
       width, start = widths[_value_of(row)], starts[_value_of(row)]
-      frames = row.history if history is None or row.history == 1 else history
+      frames = row.frames(history)
       kept = frames + _delay_steps(f"{group}.{key}", row, dt_s)
       columns = list(range(start, start + width))
       if row.noise:

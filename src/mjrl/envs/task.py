@@ -53,6 +53,10 @@ class Observation:
   clip: tuple[float, float] | None = None
   params: Mapping[str, Any] = field(default_factory=dict)
 
+  def frames(self, history: int | None) -> int:
+    """Frames given where `history` replaces the row's own number, if it keeps several."""
+    return self.history if history is None or self.history == 1 else history
+
 
 @dataclass(frozen=True, kw_only=True)
 class Term:

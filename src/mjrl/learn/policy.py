@@ -1,6 +1,6 @@
 """The policy of a checkpoint, alone: what replays and measurements need."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -8,10 +8,7 @@ from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 from torch import Tensor
 
-from mjrl.envs.env import Env
-
-Policy = Callable[[Mapping[str, Tensor]], Tensor]
-"""Observation groups, (N, width) each, to the action, (N, G)."""
+from mjrl.envs.env import Env, Policy
 
 
 def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
@@ -46,8 +43,3 @@ def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
       return model(TensorDict({"policy": groups["policy"]}, batch_size=[groups["policy"].shape[0]]))
 
   return act
-
-
-def history_of(saved: Mapping[str, Any]) -> int | None:
-  """Frames of the observation rows that the policy was trained with; None for the task's own."""
-  return saved["recipe"]["history"]

@@ -124,11 +124,8 @@ def train(
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
   """A generous guess at what learning keeps per env: a rollout's observations, and their copies."""
-  frames = max(
-    row.history if recipe.history is None or row.history == 1 else recipe.history
-    for group in task.observations.values()
-    for row in group.values()
-  )
+  rows = [row for group in task.observations.values() for row in group.values()]
+  frames = max(row.frames(recipe.history) for row in rows)
   numbers_per_frame = 8 * len(task.robot.joints)
   copies = 3  # as stored, as shuffled into mini-batches, as activations of the first layers
   return 4 * copies * recipe.rollout_steps * frames * numbers_per_frame * len(task.observations)

@@ -1,13 +1,9 @@
 """Who drives: a trained policy, nobody, or chance."""
 
-from collections.abc import Callable, Mapping
-
 import torch
-from torch import Tensor
 
-from mjrl.envs.env import Env
+from mjrl.envs.env import Env, Policy
 
-Policy = Callable[[Mapping[str, Tensor]], Tensor]
 AGENTS = ("trained", "zero", "random")
 
 

@@ -10,7 +10,7 @@ from mjrl.measure.files import write_csv, write_json
 from mjrl.measure.gait_figures import clock
 from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
 from mjrl.measure.pace import Pace, StatusLine
-from mjrl.measure.record import Recorder, Recording, columns, velocity
+from mjrl.measure.record import Recorder, Recording, columns
 from mjrl.measure.replay import Replay
 from mjrl.measure.report import report
 from mjrl.measure.series import Segment, segment, standard_series
@@ -90,7 +90,7 @@ def record(
     recorder.add(step.state, step.terminated)
     if window and not window.closed:
       window.draw(env)
-    status.step(velocity(step.state).mean(0).tolist(), held.command, held.name)
+    status.step(step.state.velocity.mean(0).tolist(), held.command, held.name)
     pace.wait()
   return recorder.recording(diverged=int(env.end_iteration(0)["Metrics/diverged"]))
 

@@ -109,15 +109,10 @@ def columns(joints: Sequence[str], feet: Sequence[str], clocked: bool) -> tuple[
   )
 
 
-def velocity(state: State) -> Tensor:
-  """What a command asks for, as measured: forward m/s, left m/s, yaw rad/s.  (N, 3)."""
-  return torch.cat((state.lin_vel_b[:, :2], state.ang_vel_b[:, 2:]), 1)
-
-
 def _measured(state: State) -> dict[str, Tensor]:
   power_w = (state.joint_torque_n_m * state.joint_vel_rad_s).clamp(min=0).sum(1)
   return {
-    "velocity": velocity(state),
+    "velocity": state.velocity,
     "position_m": state.base_pos_w[:, :2],
     "height_m": state.height_m,
     "tilt_rad": _tilt_rad(state),
@@ -125,7 +120,7 @@ def _measured(state: State) -> dict[str, Tensor]:
     "power_w": power_w,
     "foot_contact": state.foot_contact,
     "foot_height_m": state.foot_height_m,
-    "foot_speed_m_s": state.foot_speed_square.sqrt(),
+    "foot_speed_m_s": state.foot_speed_m_s,
     "clock_steps": state.clock_steps,
   }
 

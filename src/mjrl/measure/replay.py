@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe, differences
-from mjrl.envs.env import Env
+from mjrl.envs.env import Env, Policy
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
@@ -26,7 +26,7 @@ class Replay:
   """
 
   env: Env
-  policy: agents.Policy
+  policy: Policy
   agent: str
   checkpoint: Path | None
   iteration: int | None
@@ -99,7 +99,7 @@ def _driven(
   return tuple(said)
 
 
-def _policy(agent: str, env: Env, seed: int, saved: dict[str, Any] | None) -> agents.Policy:
+def _policy(agent: str, env: Env, seed: int, saved: dict[str, Any] | None) -> Policy:
   if saved:
     from mjrl.learn.policy import load_policy  # loads the learner, which other agents do without
 

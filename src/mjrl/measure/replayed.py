@@ -1,9 +1,8 @@
 """How a replay differs from training: made here, and said here."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from mjrl.envs.task import Observation, Task
+from mjrl.envs.task import Task, noiseless
 
 # Longer than anybody watches, and still a whole number of control steps in float64.
 ENDLESS_S = 1e7
@@ -34,7 +33,7 @@ def as_replayed(
     )
   observations = task.observations
   if not obs_noise and noisy_rows(task):
-    observations = {name: _clean(group) for name, group in observations.items()}
+    observations = {name: noiseless(group) for name, group in observations.items()}
     said.append(
       f"Observations are free of the noise of training (on {', '.join(noisy_rows(task))})."
     )
@@ -70,10 +69,6 @@ def noisy_rows(task: Task) -> list[str]:
   """Rows of the policy's observation that carry noise, each with its half-width."""
   policy = task.observations["policy"]
   return [f"{name} ±{row.noise:g}" for name, row in policy.items() if row.noise]
-
-
-def _clean(group: Mapping[str, Observation]) -> dict[str, Observation]:
-  return {name: replace(row, noise=0.0) for name, row in group.items()}
 
 
 def _physics_dt_s(task: Task, physics_hz: float | None) -> float:

@@ -3,7 +3,6 @@
 import torch
 
 from mjrl.measure.pace import Pace, StatusLine
-from mjrl.measure.record import velocity
 from mjrl.measure.replay import Replay
 from mjrl.view.window import Window
 
@@ -33,7 +32,7 @@ def watch(
       failed += int(step.terminated.sum())
       if window:
         window.draw(env)
-      achieved, asked = velocity(step.state).mean(0), step.state.command.mean(0)
+      achieved, asked = step.state.velocity.mean(0), step.state.command.mean(0)
       status.step(achieved.tolist(), asked.tolist(), f"{failed} failed" if failed else "")
       pace.wait()
   finally:

@@ -1,0 +1,41 @@
+"""What the documentation points to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+  """The anchors of a page's headings, as they are made from their words."""
+  headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+  return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+  # Guards: a picture or a page that was renamed, and a heading that was reworded.
+  for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+    if re.match(r"[a-z]+:", target):
+      continue
+    name, _, anchor = target.partition("#")
+    there = (page.parent / name) if name else page
+    assert there.exists(), f"{page.name} links to {target}"
+    if anchor:
+      assert anchor in anchors(there), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_flags_of_commands_exist(page):
+  # Guards: a command in the documentation with a flag that was renamed.
+  from mjrl.cli.flags import PlayFlags, TrainFlags
+
+  for script, flags in (("train", TrainFlags), ("play", PlayFlags)):
+    known = {name.replace("_", "-") for name in vars(flags())} | {"help"}
+    known |= {f"no-{name}" for name in known}
+    for line in re.findall(rf"^.*scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
+      for flag in re.findall(r"--([a-zA-Z][\w-]*)", line):
+        assert flag.replace("_", "-") in known, f"{page.name}: {line.strip()}"
