@@ -59,7 +59,7 @@ def test_a_run_leaves_its_files(run, capsys):
   assert code == 0 and folder.parent.name == "jumper.tripod"
   assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?", folder.name)
   names = {path.name.split(".")[0] for path in folder.iterdir()}
-  assert {"run", "model_1", "events", "summary"} == names
+  assert {"run", "model_1", "resume", "events", "summary"} == names
 
   described = yaml.safe_load((folder / "run.yaml").read_text())
   assert described["seed"] == 3 and described["num_envs"] == 8 and described["max_iterations"] == 2
@@ -148,7 +148,7 @@ def test_what_is_restored_is_what_was_saved(small, make_runner):
   # Guards: networks that are loaded and an optimiser that is not.
   runner, other = make_runner(small), make_runner(small, seed=1)
   runner.learn(2)
-  other.restore(checkpoints.read(runner.newest))
+  other.restore(checkpoints.read(runner.newest), None)
   assert other.next_iteration == 2 and other.env_steps == runner.env_steps
   assert other.alg.learning_rate == runner.alg.learning_rate
   first, second = runner.alg.save(), other.alg.save()

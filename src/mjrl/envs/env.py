@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +24,21 @@ _LOOK_S = 0.1  # how often interval events and ends of command holds are looked 
 # not divide the cycles of gaits, so that an env is not always seen at the same phase.
 _METRIC_STEPS = 5
 _NOTES = 5  # lines about diverged envs, and envs in a line, that are worth reading
+# What every env carries from one control step to the next, beside the engine.
+_BUFFERS = (
+  "action",
+  "last_action",
+  "episode_steps",
+  "clock_steps",
+  "_limit_steps",
+  "_next_event",
+  "_returns",
+  "_air",
+  "_contact",
+  "_peak",
+  "_touchdown",
+  "_up",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +273,35 @@ class Env:
     for name, row in self.annealing.items():
       if name in saved:
         row.load(saved[name])
+
+  def save(self) -> dict[str, Any]:
+    """The state of the world at the end of an iteration: all that `load` needs to go on to the bit.
+
+    Curricula are not in it, see `save_curriculum`, nor what `end_iteration` takes.
+    """
+    return {
+      "engine": self.backend.save(),
+      "buffers": {name: getattr(self, name).clone() for name in _BUFFERS},
+      "encoder_bias_rad": self.world.encoder_bias_rad.clone(),
+      "commands": self.commands.save(),
+      "rewards": self.rewards.save(),
+      "observations": self.observer.save(),
+      "rng": self.rng.get_state(),
+      "steps": self._steps,
+    }
+
+  def load(self, saved: Mapping[str, Any]) -> None:
+    """Take up what `save` gave, of the same task and number of envs."""
+    self.backend.load(saved["engine"])
+    for name, value in saved["buffers"].items():
+      setattr(self, name, value.clone())
+    self.world.encoder_bias_rad.copy_(saved["encoder_bias_rad"])
+    self.commands.load(saved["commands"])
+    self.rewards.load(saved["rewards"])
+    self.observer.load(saved["observations"])
+    self.rng.set_state(saved["rng"])
+    self._steps = saved["steps"]
+    self.state = self._read()
 
   def _check_rows(self) -> None:
     """Evaluate every row once: what does not fit is refused now, and not in the first step."""

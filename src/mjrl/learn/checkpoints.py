@@ -67,6 +67,18 @@ def read(path: Path) -> dict[str, Any]:
   Raises:
     ValueError: the file is cut short, or is no checkpoint of ours.
   """
+  saved = unpickle(path)
+  if "actor_state_dict" not in saved or "task" not in saved:
+    raise ValueError(f"{path} is no checkpoint of mjrl; choose another with --checkpoint")
+  return saved
+
+
+def unpickle(path: Path) -> dict[str, Any]:
+  """Tensors and plain values of a file, without running anything that it holds.
+
+  Raises:
+    ValueError: the file is cut short, or holds something else.
+  """
   import torch
 
   data = path.read_bytes()  # outside of the try: a file that cannot be opened says so itself
@@ -78,7 +90,7 @@ def read(path: Path) -> dict[str, Any]:
     raise ValueError(
       f"{path} is cut short or is no checkpoint of mjrl; choose another with --checkpoint"
     ) from error
-  if not isinstance(saved, dict) or "actor_state_dict" not in saved or "task" not in saved:
+  if not isinstance(saved, dict):
     raise ValueError(f"{path} is no checkpoint of mjrl; choose another with --checkpoint")
   return saved
 

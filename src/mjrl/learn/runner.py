@@ -15,7 +15,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from mjrl.envs.env import Env
 from mjrl.envs.task import Recipe
-from mjrl.learn import checkpoints
+from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display, clock
@@ -48,6 +48,8 @@ class Runner(OnPolicyRunner):
     self.last_log: dict[str, float] = {}
     self.first_reward: float | None = None
     self.newest: Path | None = None
+    self._world: dict[str, Any] = {}
+    self._curriculum: dict[str, dict[str, float]] = {}
 
   def learn(  # type: ignore[override]
     self,
@@ -82,6 +84,8 @@ class Runner(OnPolicyRunner):
         self.next_iteration += 1
         self.env_steps += self.recipe.rollout_steps * self.env.num_envs
         self._log(writer, display, it, losses, (start, collected, done), began, first, last)
+        # As between two iterations: a run that is stopped within the next one goes on from here.
+        self._world, self._curriculum = self._snapshot(), self.mjrl_env.save_curriculum()
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
@@ -165,21 +169,40 @@ class Runner(OnPolicyRunner):
 
   def save_checkpoint(self) -> Path:
     """Write `model_<last finished iteration>.pt`."""
-    env = self.mjrl_env
     path = self.folder / f"model_{self.next_iteration - 1}.pt"
     saved = self.alg.save() | self.identity
     saved |= {
       "iteration": self.next_iteration - 1,
       "env_steps": self.env_steps,
-      "curriculum": env.save_curriculum(),
+      "curriculum": self._curriculum,
     }
     checkpoints.write(path, saved)
+    resume.write(self.folder, self.next_iteration - 1, self.identity["backend"], self._world)
     self.newest = path
     return path
 
-  def restore(self, saved: dict[str, Any]) -> None:
-    """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last."""
+  def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:
+    """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last.
+
+    Args:
+      saved: the checkpoint.
+      world: what `resume.read` gave; None lets the episodes start anew.
+    """
     self.alg.load(saved, None, strict=True)
     self.next_iteration = saved["iteration"] + 1
     self.env_steps = saved["env_steps"]
     self.mjrl_env.load_curriculum(saved["curriculum"])
+    if world is not None:
+      self.mjrl_env.load(world["env"])
+      torch.set_rng_state(world["torch_rng"])
+      self.returns.extend(world["returns"])
+      self.lengths.extend(world["lengths"])
+
+  def _snapshot(self) -> dict[str, Any]:
+    """The world as it is, and what draws its random numbers."""
+    return {
+      "env": self.mjrl_env.save(),
+      "torch_rng": torch.get_rng_state(),
+      "returns": list(self.returns),
+      "lengths": list(self.lengths),
+    }

@@ -10,7 +10,7 @@ from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Recipe, Task
-from mjrl.learn import checkpoints
+from mjrl.learn import checkpoints, resume
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
@@ -79,10 +79,13 @@ def train(
   runner = Runner(env, recipe, folder, identity)
   iterations = recipe.max_iterations if max_iterations is None else max_iterations
   if saved is not None:
-    runner.restore(saved)
+    assert checkpoint is not None  # what was saved came from it
+    world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
+    runner.restore(saved, world)
     print(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
-      f"through {runner.next_iteration + iterations - 1}; episodes start anew"
+      f"through {runner.next_iteration + iterations - 1}; "
+      + (f"episodes start anew: {why}" if why else "the world goes on where it was")
     )
     for part in ("task", "recipe"):
       for line in differences(saved[part], identity[part]):
