@@ -1,7 +1,5 @@
 """TensorBoard beside a run: a child process that never fails it and ends with it."""
 
-import ctypes
-import signal
 import socket
 import subprocess
 import sys
@@ -9,7 +7,15 @@ from pathlib import Path
 
 _PORTS_TRIED = 20
 _PORTS = 65536
-_PR_SET_PDEATHSIG = 1  # of Linux's prctl
+# The child has Linux end it when the run is killed, since nobody would stop it then: prctl's
+# PR_SET_PDEATHSIG (1) with SIGTERM (15).
+_CHILD = """
+import ctypes, sys
+if sys.platform == "linux":
+  ctypes.CDLL(None).prctl(1, 15)
+from tensorboard.main import run_main
+run_main()
+"""
 
 
 class TensorBoard:
@@ -29,7 +35,7 @@ class TensorBoard:
       last = self._port + _PORTS_TRIED - 1
       print(f"TensorBoard: no free port in {self._port}..{last}; going on without")
       return self
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(self._folder.parent)]
+    command = [sys.executable, "-c", _CHILD, "--logdir", str(self._folder.parent)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]
     try:
       with (self._folder / "tensorboard.log").open("wb") as log:
@@ -39,7 +45,6 @@ class TensorBoard:
           stdout=log,
           stderr=subprocess.STDOUT,
           start_new_session=True,
-          preexec_fn=_end_with_parent,
         )
     except OSError as error:
       print(f"TensorBoard did not start ({error}); going on without")
@@ -56,12 +61,6 @@ class TensorBoard:
       self._process.wait(timeout=5)
     except subprocess.TimeoutExpired:
       self._process.kill()
-
-
-def _end_with_parent() -> None:
-  """Have Linux end this process when the run is killed: nobody would stop it then."""
-  if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def free_port(first: int) -> int | None:
