@@ -318,3 +318,10 @@ def test_the_log_reaches_tensorboard(small, make_runner):
   points = events.Scalars("Policy/mean_std")
   assert [p.step for p in points] == [0, 1]
   assert points[1].value == pytest.approx(runner.last_log["Policy/mean_std"])
+
+
+def test_fewer_envs_are_more_iterations(small):
+  # Guards: a run of 64 envs that ends before it has learned, because the recipe is made for 128.
+  recipe = small.recipes["native"]  # two iterations of eight envs
+  lengths = [training.full_length(recipe, num_envs) for num_envs in (3, 4, 8, 32)]
+  assert lengths == [6, 4, 2, 2]

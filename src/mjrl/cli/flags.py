@@ -69,7 +69,12 @@ class TrainFlags(CommonFlags):
     int | None, _arg("environments simulated at once", "the task's for the backend", "COUNT")
   ] = None
   max_iterations: Annotated[
-    int | None, _arg("iterations of this run; N more when resuming", "the task's", "COUNT")
+    int | None,
+    _arg(
+      "iterations of this run; N more when resuming",
+      "the task's, more with fewer envs than its recipe's",
+      "COUNT",
+    ),
   ] = None
   resume: Annotated[Switch, _arg("go on from this task's newest checkpoint", "off")] = False
   tensorboard: Annotated[bool, _arg("serve TensorBoard on 127.0.0.1", "on")] = True

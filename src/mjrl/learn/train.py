@@ -1,6 +1,7 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def train(
     task: what to learn.
     resolved: engine, device, env count and threads.
     seed: of networks, exploration and the environment.
-    max_iterations: iterations of this run; None for the recipe's.
+    max_iterations: iterations of this run; None for a whole one, see `full_length`.
     checkpoint: to go on from, in a new folder; None starts anew.
     log_dir: root of all runs.
     tensorboard_port: first port to try; None starts no TensorBoard.
@@ -77,7 +78,7 @@ def train(
   )
   folder = new_run_folder(log_dir, task.robot.name, task.name)
   runner = Runner(env, recipe, folder, identity)
-  iterations = recipe.max_iterations if max_iterations is None else max_iterations
+  iterations = max_iterations or full_length(recipe, resolved.num_envs)
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
     world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
@@ -123,6 +124,11 @@ def train(
   write_summary(folder, _summary(runner, resolved, seed, time.time() - began, stop))
   _farewell(task.name, runner, stop)
   return stop.exit_code
+
+
+def full_length(recipe: Recipe, num_envs: int) -> int:
+  """Iterations of a whole run: with fewer envs than the recipe's, more, for as many samples."""
+  return ceil(recipe.max_iterations * max(recipe.num_envs / num_envs, 1))
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
