@@ -4,23 +4,18 @@ Without it a resumed run starts its episodes anew; with it, on native:cpu, it en
 tensors as a run that was never stopped.
 """
 
-import io
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from mjrl.learn.atomic import write_bytes
-from mjrl.learn.checkpoints import unpickle
+from mjrl.learn import checkpoints
 
 NAME = "resume.pt"
 
 
 def write(folder: Path, iteration: int, backend: str, world: dict[str, Any]) -> None:
   """Write the world as it was at the end of an iteration, whole or not at all."""
-  buffer = io.BytesIO()
-  torch.save({"iteration": iteration, "backend": backend, "world": world}, buffer)
-  write_bytes(folder / NAME, buffer.getvalue())
+  saved = {"iteration": iteration, "backend": backend, "world": world}
+  checkpoints.write(folder / NAME, saved)
 
 
 def read(
@@ -31,7 +26,7 @@ def read(
   if not path.is_file():
     return None, f"there is no {NAME} beside the checkpoint"
   try:
-    saved = unpickle(path)
+    saved = checkpoints.unpickle(path)
   except ValueError as error:
     return None, str(error)
   if saved.get("iteration") != iteration:
