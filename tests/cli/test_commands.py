@@ -9,6 +9,7 @@ from mjrl import tasks
 from mjrl.cli import play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
 from mjrl.learn import checkpoints
+from mjrl.learn.options import Options
 from mjrl.sim.cpus import cgroup_folders
 from mjrl.sim.resolve import resolve
 
@@ -80,8 +81,7 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
     "max_iterations": None,
     "checkpoint": None,
     "log_dir": tmp_path / "here",
-    "tensorboard_port": 7000,
-    "headless": True,
+    "options": Options(tensorboard_port=7000),
   }
 
 
@@ -110,7 +110,7 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
 def test_no_tensorboard_is_passed_on(called):
   # Guards: a server that starts although it was switched off.
   assert train.main(["--task", "hop.flat", "--no-tensorboard"]) == 0
-  assert called.train[0]["tensorboard_port"] is None
+  assert called.train[0]["options"].tensorboard_port is None
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -249,7 +249,7 @@ def test_torch_starts_with_the_threads_and_without_spinning(script, tmp_path):
 def test_without_a_display_the_run_goes_on_headless(called, capsys):
   # Guards: the same, and headless without being told so.
   assert train.main(["--task", "hop.flat"]) == 0
-  assert called.train[0]["headless"] is True
+  assert called.train[0]["options"].headless is True
   assert "running headless" in capsys.readouterr().out
 
 
@@ -257,4 +257,4 @@ def test_with_a_display_the_window_opens(called, monkeypatch):
   # Guards: headless for everybody.
   monkeypatch.setenv("DISPLAY", ":0")
   assert train.main(["--task", "hop.flat"]) == 0
-  assert called.train[0]["headless"] is False
+  assert called.train[0]["options"].headless is False

@@ -7,8 +7,9 @@ import torch
 
 from mjrl.envs.commands import Commands, Holds
 from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.recipe import Anneal
 from mjrl.envs.scoring import Rewards
-from mjrl.envs.task import Anneal, CommandLadder, Rung
+from mjrl.envs.task import CommandLadder, Rung
 
 DT_S = 0.02
 

@@ -7,7 +7,9 @@ from mjrl import tasks
 from mjrl.envs.describe import describe
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
+from mjrl.learn.moments import RunEvents
 from mjrl.learn.runner import Runner
+from mjrl.learn.sinks import open_sinks
 from mjrl.sim.native import NativeBackend
 
 
@@ -47,6 +49,7 @@ def make_runner(tmp_path):
     folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
     identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
-    return Runner(env, recipe, folder, identity)
+    sinks, events = open_sinks(folder, "tensorboard"), RunEvents(task.events)
+    return Runner(env, recipe, folder, identity, sinks=sinks, events=events)
 
   return make

@@ -17,6 +17,7 @@ from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
+from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
@@ -41,9 +42,8 @@ def run(small, tmp_path):
       "max_iterations": None,
       "checkpoint": None,
       "log_dir": tmp_path / "logs",
-      "tensorboard_port": None,
-      "headless": True,
       "command": "train.py --task jumper.tripod",
+      "options": Options(),
     }
     before = set((tmp_path / "logs").glob("jumper/*/*"))
     code = train(**options | changes)
@@ -216,6 +216,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from mjrl import tasks
+from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.sim.resolve import Resolved
 
@@ -226,8 +227,8 @@ sys.exit(train(
   resolved=Resolved(
     backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
   ),
-  seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), tensorboard_port=None,
-  headless=True, command="",
+  seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="",
+  options=Options(),
 ))
 """
 

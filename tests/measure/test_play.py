@@ -7,6 +7,7 @@ import pytest
 
 from mjrl import tasks
 from mjrl.learn import checkpoints
+from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.measure.play import play
 from mjrl.measure.plots import limbs
@@ -165,9 +166,8 @@ def test_a_trained_policy_is_measured_beside_its_checkpoint(tmp_path, capsys, mo
     max_iterations=1,
     checkpoint=None,
     log_dir=tmp_path / "logs",
-    tensorboard_port=None,
-    headless=True,
     command="",
+    options=Options(),
   )
   (checkpoint,) = tmp_path.glob("logs/*/*/*/model_*.pt")
   given = {"agent": "trained", "checkpoint": checkpoint}

@@ -19,6 +19,9 @@ LIMITS = {
   "seed": (0, 2**32 - 1),
   "max_iterations": (1, math.inf),
   "tb_port": (1, 65535),
+  "eval_every": (1, math.inf),
+  "num_eval_episodes": (1, math.inf),
+  "keep_last": (1, math.inf),
   "steps": (1, math.inf),
   "speed": (0, math.inf),
   "physics_hz": (1, math.inf),
@@ -79,6 +82,24 @@ class TrainFlags(CommonFlags):
   resume: Annotated[Switch, _arg("go on from this task's newest checkpoint", "off")] = False
   tensorboard: Annotated[bool, _arg("serve TensorBoard on 127.0.0.1", "on")] = True
   tb_port: Annotated[int, _arg("TensorBoard's port, or the next free one", "6006", "PORT")] = 6006
+  logger: Annotated[
+    Literal["tensorboard", "wandb"],
+    _arg("wandb sends the scalars to Weights & Biases too; needs the extra wandb", "tensorboard"),
+  ] = "tensorboard"
+  eval_every: Annotated[
+    int | None, _arg("iterations between evaluations of the policy", "no evaluation", "COUNT")
+  ] = None
+  num_eval_episodes: Annotated[int, _arg("complete episodes of an evaluation", "64", "COUNT")] = 64
+  best_metric: Annotated[
+    str, _arg("scalar of the evaluation that model_best.pt is best by", "eval/reward", "NAME")
+  ] = "eval/reward"
+  keep_last: Annotated[
+    int | None, _arg("newest checkpoints to keep, older ones are removed", "all", "COUNT")
+  ] = None
+  profile: Annotated[Switch, _arg("time the parts of the run and print a table", "off")] = False
+  profile_output: Annotated[
+    Path | None, _arg("the table as JSON; needs --profile", "none", "FILE")
+  ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

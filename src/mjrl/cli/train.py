@@ -13,6 +13,7 @@ from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import Plan, prepare, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
+from mjrl.learn.options import Options
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -73,9 +74,18 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
     max_iterations=flags.max_iterations,
     checkpoint=checkpoint,
     log_dir=plan.log_dir,
-    tensorboard_port=flags.tb_port if flags.tensorboard else None,
-    headless=plan.headless,
     command=shlex.join(["python", sys.argv[0], *argv]),
+    options=Options(
+      eval_every=flags.eval_every,
+      num_eval_episodes=flags.num_eval_episodes,
+      best_metric=flags.best_metric,
+      keep_last=flags.keep_last,
+      logger=flags.logger,
+      tensorboard_port=flags.tb_port if flags.tensorboard else None,
+      headless=plan.headless,
+      profile=flags.profile,
+      profile_output=flags.profile_output,
+    ),
   )
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from mjrl.envs.commands import Commands, Holds
+from mjrl.envs.recipe import Anneal
 from mjrl.envs.scoring import Rewards
-from mjrl.envs.task import Anneal, CommandLadder, Task
+from mjrl.envs.task import CommandLadder, Task
 
 
 class Ladder:

@@ -12,9 +12,10 @@ from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
+from mjrl.envs.recipe import Anneal
 from mjrl.envs.scoring import Metrics, Rewards
 from mjrl.envs.state import State
-from mjrl.envs.task import Anneal, Event, Task
+from mjrl.envs.task import Event, Task
 from mjrl.envs.world import World
 from mjrl.sim.backend import Backend
 

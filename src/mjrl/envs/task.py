@@ -7,6 +7,7 @@ from math import atan2, cos, pi, sin
 from typing import Any
 
 from mjrl.envs.gaits import Gait
+from mjrl.envs.recipe import ENGINES, Recipe
 from mjrl.names import nearest
 from mjrl.robots.robot import Robot
 
@@ -66,11 +67,23 @@ class Term:
   params: Mapping[str, Any]
 
 
+WORLD_EVENTS = ("startup", "reset", "interval")
+RUN_EVENTS = (
+  "train_start",
+  "iteration",
+  "eval_start",
+  "eval_step",
+  "eval_end",
+  "checkpoint",
+  "train_end",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
-  """Something that happens to the world: fn(World, mask, **params).
+  """Something that happens to the world, fn(World, mask, **params), or in a run, fn(Moment, ...).
 
-  when     "startup", "reset", or "interval"
+  when     one of `WORLD_EVENTS`, or of `RUN_EVENTS`, see `mjrl.learn.moments`
   every_s  shortest and longest time between two, per env; interval events alone
   """
 
@@ -81,10 +94,8 @@ class Event:
 
   def __post_init__(self) -> None:
     """Refuse an event that could never fire."""
-    if self.when not in ("startup", "reset", "interval"):
-      raise ValueError(
-        f"event at {self.when!r}: {nearest(self.when, ['startup', 'reset', 'interval'])}"
-      )
+    if self.when not in WORLD_EVENTS + RUN_EVENTS:
+      raise ValueError(f"event at {self.when!r}: {nearest(self.when, WORLD_EVENTS + RUN_EVENTS)}")
     if (self.when == "interval") != (self.every_s is not None):
       raise ValueError(
         f"event at {self.when!r}: every_s belongs to interval events, and they need it"
@@ -140,6 +151,12 @@ def every(every_s: tuple[float, float], fn: Callable[..., Any], **params: Any) -
   """An event that comes again after a random time, drawn per env."""
   check_params(fn, params)
   return Event(when="interval", fn=fn, params=params, every_s=every_s)
+
+
+def at_run(when: str, fn: Callable[..., Any], **params: Any) -> Event:
+  """An event of the run, not of the world: `when` is one of `RUN_EVENTS`."""
+  check_params(fn, params)
+  return Event(when=when, fn=fn, params=params)
 
 
 def noiseless(group: Mapping[str, Observation]) -> dict[str, Observation]:
@@ -217,94 +234,6 @@ class CommandLadder:
     """Refuse an empty ladder."""
     if not self.rungs:
       raise ValueError("a command ladder needs at least one rung")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Anneal:
-  """Moves one number of the task from an easier value to the task's own as a metric changes.
-
-  value = own + ease * (easy - own), with ease = clip((metric - done) / (start - done), 0, 1) of the
-  metric's moving average, and faded to 0 over the `fade_iterations` before `until_iteration`: a run
-  ends on its task.
-
-  path       "rewards.<row>.weight" or "rewards.<row>.<parameter>"
-  metric     name of a metric row, averaged with factor `smoothing` per iteration from `initial` on
-  """
-
-  path: str
-  easy: float
-  metric: str
-  initial: float
-  start: float
-  done: float
-  smoothing: float
-  fade_iterations: int
-  until_iteration: int
-
-  def __post_init__(self) -> None:
-    """Refuse numbers that define no way from easy to own."""
-    if self.start == self.done:
-      raise ValueError(
-        f"anneal {self.path}: start and done are both {self.start}; they must differ"
-      )
-    if not 0 < self.fade_iterations <= self.until_iteration:
-      raise ValueError(
-        f"anneal {self.path}: fade_iterations {self.fade_iterations} must be in "
-        f"1..until_iteration ({self.until_iteration})"
-      )
-
-
-BOOTSTRAPS = ("terminal", "previous")
-ENGINES = ("native", "warp")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-  """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
-
-  history       frames of the observation groups, in place of the rows' own; None keeps them
-  bootstrap     "terminal": a time-out adds the value of the observation it ended on;
-                "previous": that of the one before it, as rsl_rl does
-  """
-
-  num_envs: int
-  rollout_steps: int
-  max_iterations: int
-  save_every: int
-  actor_hidden: tuple[int, ...]
-  critic_hidden: tuple[int, ...]
-  activation: str
-  init_std: float
-  min_std: float
-  epochs: int
-  mini_batches: int
-  learning_rate: float
-  desired_kl: float
-  gamma: float
-  lam: float
-  clip: float
-  value_coef: float
-  clip_value_loss: bool
-  entropy_coef: float
-  max_grad_norm: float
-  mirror_augmentation: bool
-  mirror_coef: float
-  bootstrap: str
-  history: int | None
-  curriculum: Mapping[str, Anneal]
-
-  def __post_init__(self) -> None:
-    """Refuse counts below one, and a name that is none."""
-    counts = ("num_envs", "rollout_steps", "max_iterations", "save_every", "epochs", "mini_batches")
-    for name in counts:
-      if getattr(self, name) < 1:
-        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be at least 1")
-    if self.history is not None and self.history < 1:
-      raise ValueError(f"recipe: history is {self.history}; at least 1, or None for the rows' own")
-    if self.bootstrap not in BOOTSTRAPS:
-      raise ValueError(
-        f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
-      )
 
 
 @dataclass(frozen=True, kw_only=True)

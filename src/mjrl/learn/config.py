@@ -4,7 +4,7 @@ from typing import Any
 
 from mjrl.envs.env import Env
 from mjrl.envs.mirror import augmentation
-from mjrl.envs.task import Recipe
+from mjrl.envs.recipe import Recipe
 
 
 def rsl_config(recipe: Recipe, env: Env) -> dict[str, Any]:

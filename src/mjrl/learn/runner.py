@@ -3,25 +3,33 @@
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rsl_rl.runners import OnPolicyRunner
-from torch.utils.tensorboard import SummaryWriter
 
 from mjrl.envs.env import Env
-from mjrl.envs.task import Recipe
+from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
+from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.ppo import Ppo
-from mjrl.learn.progress import Display, clock
+from mjrl.learn.progress import Display
+from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
 
 _WINDOW = 100  # episodes over which reward and length are averaged
+
+
+class Times(NamedTuple):
+  """Wall time of an iteration's two halves."""
+
+  collection_s: float
+  learning_s: float
 
 
 class Runner(OnPolicyRunner):
@@ -29,7 +37,16 @@ class Runner(OnPolicyRunner):
 
   alg: Ppo
 
-  def __init__(self, env: Env, recipe: Recipe, folder: Path, identity: dict[str, Any]) -> None:
+  def __init__(
+    self,
+    env: Env,
+    recipe: Recipe,
+    folder: Path,
+    identity: dict[str, Any],
+    *,
+    sinks: Sequence[Sink] = (),
+    events: RunEvents | None = None,
+  ) -> None:
     """Build networks and storage.
 
     Args:
@@ -37,10 +54,13 @@ class Runner(OnPolicyRunner):
       recipe: PPO's numbers.
       folder: of the run.
       identity: plain values that every checkpoint carries, "task" and "recipe" among them.
+      sinks: what takes the scalars of every iteration.
+      events: the task's own, of the run.
     """
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
       super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
     self.mjrl_env, self.recipe, self.folder, self.identity = env, recipe, folder, identity
+    self.sinks, self.events = sinks, events or RunEvents({})
     self.next_iteration = 0
     self.env_steps = 0
     self.returns: deque[float] = deque(maxlen=_WINDOW)
@@ -48,6 +68,7 @@ class Runner(OnPolicyRunner):
     self.last_log: dict[str, float] = {}
     self.first_reward: float | None = None
     self.newest: Path | None = None
+    self._between_iterations = True
     self._world: dict[str, Any] = {}
     self._curriculum: dict[str, dict[str, float]] = {}
 
@@ -57,7 +78,7 @@ class Runner(OnPolicyRunner):
     stop: Callable[[], bool] = lambda: False,
     after_step: Callable[[], None] = lambda: None,
   ) -> None:
-    """Learn; saves every so often, and at the end.
+    """Learn; saves every so often, and at the end, whatever the end is.
 
     Args:
       num_learning_iterations: to run from here on.
@@ -67,32 +88,32 @@ class Runner(OnPolicyRunner):
     first = self.next_iteration
     last = first + num_learning_iterations - 1
     display = Display(first, last)
-    writer = SummaryWriter(str(self.folder), flush_secs=10)
-    began = time.perf_counter()
     obs = self.env.get_observations()
     self.alg.train_mode()
     try:
+      self._fire("train_start")
       while self.next_iteration <= last and not stop():
         start = time.perf_counter()
         obs, complete = self._collect(obs, stop, after_step)
         if not complete:
           break
         collected = time.perf_counter()
+        self._between_iterations = False
         losses = self.alg.update()
-        done = time.perf_counter()
-        it = self.next_iteration
         self.next_iteration += 1
         self.env_steps += self.recipe.rollout_steps * self.env.num_envs
-        self._log(writer, display, it, losses, (start, collected, done), began, first, last)
-        # As between two iterations: a run that is stopped within the next one goes on from here.
-        self._world, self._curriculum = self._snapshot(), self.mjrl_env.save_curriculum()
+        times = Times(collected - start, time.perf_counter() - collected)
+        self._end_iteration(display, losses, times)
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
       display.close()
-      writer.close()
-    if self.next_iteration > first:
-      self.save_checkpoint()
+      # With an update half done there is nothing that belongs together; the last one was saved.
+      if self.next_iteration > first and self._between_iterations:
+        self.save_checkpoint()
+      for sink in self.sinks:
+        sink.close()
+    self._fire("train_end", checkpoint=self.newest)
 
   def _collect(
     self, obs: Any, stop: Callable[[], bool], after_step: Callable[[], None]
@@ -109,63 +130,59 @@ class Runner(OnPolicyRunner):
       self.alg.compute_returns(obs)
     return obs, True
 
-  def _log(
-    self,
-    writer: SummaryWriter,
-    display: Display,
-    it: int,
-    losses: dict[str, float],
-    times: tuple[float, float, float],
-    began: float,
-    first: int,
-    last: int,
-  ) -> None:
-    start, collected, done = times
-    steps = self.recipe.rollout_steps * self.env.num_envs
+  def _end_iteration(self, display: Display, losses: dict[str, float], times: Times) -> None:
+    """Measure, log, and note where a run that is stopped within the next iteration goes on."""
+    self.last_log = scalars = self._scalars(losses, times)
+    self._mark()
+    if self.events.wanted("iteration"):
+      self._fire("iteration", scalars=scalars)
+      self._mark()  # an event may have changed the world
+    for sink in self.sinks:
+      sink.write(self.next_iteration - 1, scalars)
+    notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
+    display.block(self.next_iteration - 1, scalars, [*notes, *self.mjrl_env.take_notes()])
+
+  def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
+    """Everything that is logged of the iteration that has just been done."""
     for episode_return, length in self.mjrl_env.take_finished():
       self.returns.append(episode_return)
       self.lengths.append(length)
     with torch.inference_mode():
-      task_log = self.mjrl_env.end_iteration(it)
-    std = float(self.alg.get_policy().output_std.mean().detach())
-    scalars = {f"Loss/{name}": value for name, value in losses.items()}
+      of_task = self.mjrl_env.end_iteration(self.next_iteration - 1)
+    steps = self.recipe.rollout_steps * self.env.num_envs
+    scalars = {
+      "Perf/env_steps": self.env_steps,
+      "Perf/total_fps": steps / (times.collection_s + times.learning_s),
+      "Perf/collection_time": times.collection_s,
+      "Perf/learning_time": times.learning_s,
+    }
+    scalars |= {f"Loss/{name}": value for name, value in losses.items()}
     scalars["Loss/learning_rate"] = self.alg.learning_rate
     scalars["Loss/skipped_updates"] = self.alg.skipped_updates
-    scalars["Policy/mean_std"] = std
-    scalars["Perf/total_fps"] = steps / (done - start)
-    scalars["Perf/collection_time"] = collected - start
-    scalars["Perf/learning_time"] = done - collected
-    scalars["Perf/env_steps"] = self.env_steps
     if self.returns:
       scalars["Train/mean_reward"] = statistics.mean(self.returns)
       scalars["Train/mean_episode_length"] = statistics.mean(self.lengths)
       if self.first_reward is None:
         self.first_reward = scalars["Train/mean_reward"]
-    self.last_log = scalars | task_log
-    for name, value in self.last_log.items():
-      writer.add_scalar(name, value, it)
+    scalars["Policy/mean_std"] = float(self.alg.get_policy().output_std.mean().detach())
+    return scalars | of_task
 
-    elapsed = time.perf_counter() - began
-    mean_s = elapsed / (it + 1 - first)
-    facts: dict[str, float | str] = {
-      "Total steps": self.env_steps,
-      "Steps per second": f"{scalars['Perf/total_fps']:.0f}",
-      "Collection time": f"{collected - start:.3f} s",
-      "Learning time": f"{done - collected:.3f} s",
-    }
-    facts |= {f"Mean {name} loss": value for name, value in losses.items()}
-    facts["Learning rate"] = f"{self.alg.learning_rate:.1e}"
-    if self.alg.skipped_updates:
-      facts["Updates skipped, not finite"] = f"{self.alg.skipped_updates} ({self.alg.skipped_for})"
-    if self.returns:
-      facts["Mean reward"] = scalars["Train/mean_reward"]
-      facts["Mean episode length"] = scalars["Train/mean_episode_length"]
-    facts["Mean action std"] = std
-    facts |= task_log
-    facts |= {f"Note {k}": note for k, note in enumerate(self.mjrl_env.take_notes(), 1)}
-    facts["Time elapsed"] = clock(elapsed)
-    facts["ETA"] = clock(mean_s * (last - it))
-    display.block(it, facts)
+  def _mark(self) -> None:
+    """Take the world as it is: a run that is stopped within the next iteration goes on from it."""
+    self._world, self._curriculum = self._snapshot(), self.mjrl_env.save_curriculum()
+    self._between_iterations = True
+
+  def _fire(self, event: str, **more: Any) -> None:
+    self.events.fire(
+      Moment(
+        event=event,
+        folder=self.folder,
+        iteration=self.next_iteration - 1,
+        env_steps=self.env_steps,
+        env=self.mjrl_env,
+        **more,
+      )
+    )
 
   def save_checkpoint(self) -> Path:
     """Write `model_<last finished iteration>.pt`."""
@@ -179,6 +196,7 @@ class Runner(OnPolicyRunner):
     checkpoints.write(path, saved)
     resume.write(self.folder, self.next_iteration - 1, self.identity["backend"], self._world)
     self.newest = path
+    self._fire("checkpoint", checkpoint=path)
     return path
 
   def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:

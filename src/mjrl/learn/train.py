@@ -9,12 +9,16 @@ import torch
 
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
+from mjrl.envs.recipe import Recipe
 from mjrl.envs.scene import compile_scene
-from mjrl.envs.task import Recipe, Task
+from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.interrupts import StopAsked
+from mjrl.learn.moments import RunEvents
+from mjrl.learn.options import Options
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
+from mjrl.learn.sinks import open_sinks
 from mjrl.learn.tensorboard import TensorBoard
 from mjrl.sim.memory import check_memory, engine_bytes_per_env
 from mjrl.sim.open import open_backend
@@ -31,9 +35,8 @@ def train(
   max_iterations: int | None,
   checkpoint: Path | None,
   log_dir: Path,
-  tensorboard_port: int | None,
-  headless: bool,
   command: str,
+  options: Options,
 ) -> int:
   """Train, and leave a run folder.
 
@@ -44,9 +47,8 @@ def train(
     max_iterations: iterations of this run; None for a whole one, see `full_length`.
     checkpoint: to go on from, in a new folder; None starts anew.
     log_dir: root of all runs.
-    tensorboard_port: first port to try; None starts no TensorBoard.
-    headless: whether to open no window.
     command: as it was typed, for `run.yaml`.
+    options: what is done beside learning.
 
   Returns:
     The exit code: 0, or 128 + the number of the signal that stopped it.
@@ -77,7 +79,14 @@ def train(
     spread_starts=True,
   )
   folder = new_run_folder(log_dir, task.robot.name, task.name)
-  runner = Runner(env, recipe, folder, identity)
+  runner = Runner(
+    env,
+    recipe,
+    folder,
+    identity,
+    sinks=open_sinks(folder, options.logger),
+    events=RunEvents(task.events),
+  )
   iterations = max_iterations or full_length(recipe, resolved.num_envs)
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
@@ -110,19 +119,24 @@ def train(
   )
   print(f"run folder: {folder}")
   began = time.time()
-  window = None if headless else open_window(env)
-  with StopAsked() as stop, TensorBoard(folder, tensorboard_port):
-    try:
+  window = None if options.headless else open_window(env)
+  stop, failed = StopAsked(), None
+  try:
+    with stop, TensorBoard(folder, options.tensorboard_port):
       runner.learn(
         iterations,
         stop=lambda: bool(stop),
         after_step=(lambda: window.draw(env)) if window else (lambda: None),
       )
-    finally:
-      if window:
-        window.close()
-  write_summary(folder, _summary(runner, resolved, seed, time.time() - began, stop))
-  _farewell(task.name, runner, stop)
+  except BaseException as error:
+    failed = f"{type(error).__name__}: {error}"
+    raise
+  finally:
+    if window:
+      window.close()
+    end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
+    write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
+    _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
   return stop.exit_code
 
 
@@ -140,9 +154,7 @@ def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
   return 4 * copies * recipe.rollout_steps * frames * numbers_per_frame * len(task.observations)
 
 
-def _summary(
-  runner: Runner, resolved: Resolved, seed: int, wall_s: float, stop: StopAsked
-) -> dict[str, Any]:
+def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dict[str, Any]:
   log, env = runner.last_log, runner.mjrl_env
   tracking = {
     name: {"reached": log.get(f"Episode_Reward/{name}"), "weight": env.task.rewards[name].weight}
@@ -157,7 +169,6 @@ def _summary(
     "iterations": runner.next_iteration,
     "env_steps": runner.env_steps,
     "wall_s": round(wall_s, 1),
-    "stopped_by": stop.signal.name if stop.signal else None,
     "reward_first": runner.first_reward,
     "reward_last": log.get("Train/mean_reward"),
     "tracking": tracking,
@@ -171,12 +182,11 @@ def _summary(
   }
 
 
-def _farewell(task: str, runner: Runner, stop: StopAsked) -> None:
+def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
   if runner.newest is None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
-  done = f"stopped by {stop.signal.name}" if stop.signal else "done"
-  print(f"{done}: {runner.newest}")
+  print(f"{f'stopped by {ended_by}' if ended_by else 'done'}: {runner.newest}")
   print(
     "a finished run is not a result; measure it: "
     f"python scripts/play.py --task {task} --headless --measure"

@@ -6,6 +6,7 @@ from mjrl.envs.task import Task, noiseless
 
 # Longer than anybody watches, and still a whole number of control steps in float64.
 ENDLESS_S = 1e7
+_KEPT = ("startup", "reset")  # events that replays have too
 
 
 def as_replayed(
@@ -45,7 +46,7 @@ def as_replayed(
     )
   changed = replace(
     task,
-    events={name: event for name, event in task.events.items() if event.when != "interval"},
+    events={name: event for name, event in task.events.items() if event.when in _KEPT},
     episode_s=ENDLESS_S,
     curriculum=None,
     observations=observations,
@@ -56,7 +57,7 @@ def as_replayed(
 
 def kept(task: Task) -> tuple[str, ...]:
   """What stays random, as in training, in plain sentences."""
-  world = sorted(name for name, event in task.events.items() if event.when != "interval")
+  world = sorted(name for name, event in task.events.items() if event.when in _KEPT)
   said = []
   if world:
     said.append(f"As in training, these differ from env to env: {', '.join(world)}.")

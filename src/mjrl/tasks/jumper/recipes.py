@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mjrl.envs.task import Anneal, Recipe
+from mjrl.envs.recipe import Anneal, Recipe
 
 _WARP = Recipe(
   num_envs=4096,

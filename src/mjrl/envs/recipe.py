@@ -1,0 +1,93 @@
+"""How a task is learned on one engine, and the numbers that start easier than the task's own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mjrl.names import nearest
+
+BOOTSTRAPS = ("terminal", "previous")
+ENGINES = ("native", "warp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anneal:
+  """Moves one number of the task from an easier value to the task's own as a metric changes.
+
+  value = own + ease * (easy - own), with ease = clip((metric - done) / (start - done), 0, 1) of the
+  metric's moving average, and faded to 0 over the `fade_iterations` before `until_iteration`: a run
+  ends on its task.
+
+  path       "rewards.<row>.weight" or "rewards.<row>.<parameter>"
+  metric     name of a metric row, averaged with factor `smoothing` per iteration from `initial` on
+  """
+
+  path: str
+  easy: float
+  metric: str
+  initial: float
+  start: float
+  done: float
+  smoothing: float
+  fade_iterations: int
+  until_iteration: int
+
+  def __post_init__(self) -> None:
+    """Refuse numbers that define no way from easy to own."""
+    if self.start == self.done:
+      raise ValueError(
+        f"anneal {self.path}: start and done are both {self.start}; they must differ"
+      )
+    if not 0 < self.fade_iterations <= self.until_iteration:
+      raise ValueError(
+        f"anneal {self.path}: fade_iterations {self.fade_iterations} must be in "
+        f"1..until_iteration ({self.until_iteration})"
+      )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+  """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
+
+  history       frames of the observation groups, in place of the rows' own; None keeps them
+  bootstrap     "terminal": a time-out adds the value of the observation it ended on;
+                "previous": that of the one before it, as rsl_rl does
+  """
+
+  num_envs: int
+  rollout_steps: int
+  max_iterations: int
+  save_every: int
+  actor_hidden: tuple[int, ...]
+  critic_hidden: tuple[int, ...]
+  activation: str
+  init_std: float
+  min_std: float
+  epochs: int
+  mini_batches: int
+  learning_rate: float
+  desired_kl: float
+  gamma: float
+  lam: float
+  clip: float
+  value_coef: float
+  clip_value_loss: bool
+  entropy_coef: float
+  max_grad_norm: float
+  mirror_augmentation: bool
+  mirror_coef: float
+  bootstrap: str
+  history: int | None
+  curriculum: Mapping[str, Anneal]
+
+  def __post_init__(self) -> None:
+    """Refuse counts below one, and a name that is none."""
+    counts = ("num_envs", "rollout_steps", "max_iterations", "save_every", "epochs", "mini_batches")
+    for name in counts:
+      if getattr(self, name) < 1:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be at least 1")
+    if self.history is not None and self.history < 1:
+      raise ValueError(f"recipe: history is {self.history}; at least 1, or None for the rows' own")
+    if self.bootstrap not in BOOTSTRAPS:
+      raise ValueError(
+        f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
+      )

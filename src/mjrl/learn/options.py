@@ -1,0 +1,32 @@
+"""What a run does beside learning.  None of it changes what is learned."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+LOGGERS = ("tensorboard", "wandb")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+  """What a run keeps, shows and looks at.
+
+  eval_every         iterations between evaluations; None evaluates never
+  num_eval_episodes  complete episodes of an evaluation
+  best_metric        scalar of an evaluation; `model_best.pt` is where it was highest
+  keep_last          checkpoints that are not pruned; None keeps all
+  logger             one of `LOGGERS`; event files and `scalars.csv` are written in any case
+  tensorboard_port   first port to try; None serves no TensorBoard
+  headless           whether to open no window
+  profile            whether to time the parts of the run
+  profile_output     JSON file for the times
+  """
+
+  eval_every: int | None = None
+  num_eval_episodes: int = 64
+  best_metric: str = "eval/reward"
+  keep_last: int | None = None
+  logger: str = "tensorboard"
+  tensorboard_port: int | None = None
+  headless: bool = True
+  profile: bool = False
+  profile_output: Path | None = None
