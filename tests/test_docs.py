@@ -36,6 +36,6 @@ def test_flags_of_commands_exist(page):
   for script, flags in (("train", TrainFlags), ("play", PlayFlags)):
     known = {name.replace("_", "-") for name in vars(flags())} | {"help"}
     known |= {f"no-{name}" for name in known}
-    for line in re.findall(rf"^.*scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
+    for line in re.findall(rf"scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
       for flag in re.findall(r"--([a-zA-Z][\w-]*)", line):
         assert flag.replace("_", "-") in known, f"{page.name}: {line.strip()}"

@@ -135,6 +135,26 @@ def test_the_banner_says_where_values_come_from(called, capsys, monkeypatch):
   assert "num_envs 3, the task's native recipe has 16" in out
 
 
+def as_torchrun(monkeypatch, rank):
+  for name, value in {"WORLD_SIZE": 2, "RANK": rank, "LOCAL_RANK": rank}.items():
+    monkeypatch.setenv(name, str(value))
+  for name, value in {"LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 1}.items():
+    monkeypatch.setenv(name, str(value))
+
+
+def test_the_first_process_says_what_all_do(called, capsys, monkeypatch):
+  # Guards: K banners on one terminal, and a number of envs that means two things.
+  as_torchrun(monkeypatch, 0)
+  argv = ["--task", "hop.flat", "--num_envs", "5", "--dry-run"]
+  assert train.main(argv) == 0
+  out = capsys.readouterr().out
+  assert "5 (given), in each of 2 processes: 10 in all" in out
+  assert "num_envs 2 x 5, the task's native recipe has 16" in out
+  as_torchrun(monkeypatch, 1)
+  assert train.main([*argv, "--resume"]) == 0  # the first one looks for the checkpoint, for all
+  assert capsys.readouterr() == ("", "")
+
+
 def test_a_drawn_seed_differs_between_runs(called):
   # Guards: "drawn" meaning always the same.
   train.main(["--task", "hop.flat"])

@@ -19,6 +19,13 @@ def test_a_request_that_does_not_fit_names_what_would():
     check_memory(101, 1 * MIB, available=100 * MIB)
 
 
+def test_processes_of_a_node_share_its_memory():
+  # Guards: two processes that each take what is free.
+  check_memory(45, 1 * MIB, available=100 * MIB, sharing=2)
+  with pytest.raises(ValueError, match=r"in each of 2 processes.*at most 45 envs fit"):
+    check_memory(46, 1 * MIB, available=100 * MIB, sharing=2)
+
+
 def test_the_estimate_is_not_below_what_the_engine_takes():
   # Guards: an estimate that lets through what will not fit, once the model or the engine grows.
   import psutil

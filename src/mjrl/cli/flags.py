@@ -46,7 +46,10 @@ class CommonFlags:
   ] = "auto"
   device: Annotated[str, _arg("auto, cpu, cuda or cuda:N", "auto", "NAME")] = "auto"
   cpu_threads: Annotated[
-    int, _arg("simulation threads on native; 0: min(usable CPUs, 8, num_envs)", "0", "COUNT")
+    int,
+    _arg(
+      "simulation threads on native; 0: min(usable CPUs of the process, 8, num_envs)", "0", "COUNT"
+    ),
   ] = 0
   seed: Annotated[int | None, _arg("random seed", "drawn and printed", "NUMBER")] = None
   dry_run: Annotated[Switch, _arg("print what would run and stop", "off")] = False
@@ -69,7 +72,12 @@ class TrainFlags(CommonFlags):
   """
 
   num_envs: Annotated[
-    int | None, _arg("environments simulated at once", "the task's for the backend", "COUNT")
+    int | None,
+    _arg(
+      "environments simulated at once, by each process of a run under torchrun",
+      "the task's for the backend",
+      "COUNT",
+    ),
   ] = None
   max_iterations: Annotated[
     int | None,

@@ -10,10 +10,11 @@ from mjrl import tasks
 from mjrl.cli.banner import banner
 from mjrl.cli.flags import TrainFlags, check, parse
 from mjrl.cli.listing import task_table
-from mjrl.cli.prepare import Plan, prepare, start_torch, without_traceback
+from mjrl.cli.prepare import Plan, prepare, said_once, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
+from mjrl.sim.ranks import Ranks
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -35,16 +36,21 @@ def main(argv: Sequence[str] | None = None) -> int:
   if flags.list:
     print(task_table(tasks.TASKS))
     return 0
-  return without_traceback(lambda: _run(flags, argv))
+  return without_traceback(lambda: _as_rank(Ranks.from_environment(os.environ), flags, argv))
 
 
-def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
+def _as_rank(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
+  with said_once(ranks):
+    return _run(ranks, flags, argv)
+
+
+def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, sources = apply_settings(flags, argv, SETTINGS, settings)
   check(flags, sources)
-  plan = prepare(flags, sources, flags.num_envs, None)
+  plan = prepare(flags, sources, flags.num_envs, None, ranks)
   checkpoint = None
-  if flags.resume or flags.checkpoint is not None:
+  if ranks.first and (flags.resume or flags.checkpoint is not None):
     checkpoint = checkpoints.find(plan.log_dir, plan.entry.robot, plan.task, flags.checkpoint)
   print(
     banner(
@@ -65,9 +71,11 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
     print("dry run: nothing was built")
     return 0
   start_torch(plan.resolved.torch_threads)
+  from mjrl.learn.distributed import joined
   from mjrl.learn.train import train
 
-  return train(
+  together = joined(ranks, plan.resolved.device)(train)
+  return together(
     task=tasks.build(plan.task),
     resolved=plan.resolved,
     seed=plan.seed,
@@ -92,10 +100,12 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
 def _departures(flags: TrainFlags, plan: Plan) -> list[str]:
   """Every way in which the run differs from what the task says."""
   found = []
-  usual = plan.entry.num_envs.get(plan.resolved.backend)
-  if usual is not None and plan.resolved.num_envs != usual:
+  resolved = plan.resolved
+  usual, processes = plan.entry.num_envs.get(resolved.backend), resolved.ranks.world_size
+  if usual is not None and processes * resolved.num_envs != usual:
+    each = "" if processes == 1 else f"{processes} x "
     found.append(
-      f"num_envs {plan.resolved.num_envs}, the task's {plan.resolved.backend} recipe has {usual}"
+      f"num_envs {each}{resolved.num_envs}, the task's {resolved.backend} recipe has {usual}"
     )
   if flags.max_iterations is not None:
     found.append(f"max_iterations {flags.max_iterations}")

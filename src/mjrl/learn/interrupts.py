@@ -3,6 +3,8 @@
 import signal
 from types import FrameType
 
+from mjrl.learn.distributed import gathered
+
 # SIGHUP: a terminal that was closed, a connection that broke; Windows has none.
 _SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
@@ -10,13 +12,21 @@ _SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasat
 class StopAsked:
   """True once a stop was asked for; a context manager that listens while it is open."""
 
-  def __init__(self) -> None:
-    """Nothing asked yet."""
+  def __init__(self, after: str = "step") -> None:
+    """Nothing asked yet; `after` is what is finished first, in words."""
     self.signal: signal.Signals | None = None
+    self._after = after
 
   def __bool__(self) -> bool:
     """Whether to stop."""
     return self.signal is not None
+
+  def agreed(self) -> bool:
+    """Whether any process of the run was asked; each asks at the same place."""
+    number = max(gathered(int(self.signal or 0)))
+    if number:
+      self.signal = signal.Signals(number)
+    return number > 0
 
   @property
   def exit_code(self) -> int:
@@ -39,5 +49,6 @@ class StopAsked:
       signal.raise_signal(number)
     self.signal = signal.Signals(number)
     print(
-      f"\n{self.signal.name}: stopping after this step; once more ends the run at once", flush=True
+      f"\n{self.signal.name}: stopping after this {self._after}; once more ends the run at once",
+      flush=True,
     )

@@ -1,5 +1,6 @@
 """The learning loop: rsl_rl's algorithm, models and storage; our log, checkpoints and stops."""
 
+import copy
 import statistics
 import time
 from collections import deque
@@ -16,11 +17,13 @@ from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
+from mjrl.learn.distributed import averaged, from_first, gathered, summed
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
+from mjrl.sim.ranks import ALONE, Ranks
 
 _WINDOW = 100  # episodes over which reward and length are averaged
 
@@ -46,6 +49,7 @@ class Runner(OnPolicyRunner):
     *,
     sinks: Sequence[Sink] = (),
     events: RunEvents | None = None,
+    ranks: Ranks = ALONE,
   ) -> None:
     """Build networks and storage.
 
@@ -56,7 +60,9 @@ class Runner(OnPolicyRunner):
       identity: plain values that every checkpoint carries, "task" and "recipe" among them.
       sinks: what takes the scalars of every iteration.
       events: the task's own, of the run.
+      ranks: which process of a distributed run this is, see `mjrl.learn.distributed.joined`.
     """
+    self.ranks = ranks
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
       super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
     self.mjrl_env, self.recipe, self.folder, self.identity = env, recipe, folder, identity
@@ -70,7 +76,7 @@ class Runner(OnPolicyRunner):
     self.newest: Path | None = None
     self._between_iterations = True
     self._world: dict[str, Any] = {}
-    self._curriculum: dict[str, dict[str, float]] = {}
+    self._learned: dict[str, Any] = {}
 
   def learn(  # type: ignore[override]
     self,
@@ -82,7 +88,8 @@ class Runner(OnPolicyRunner):
 
     Args:
       num_learning_iterations: to run from here on.
-      stop: asked between control steps; True ends the run.
+      stop: asked between control steps, in a distributed run between iterations; True ends the
+        run.
       after_step: called after every control step.
     """
     first = self.next_iteration
@@ -90,26 +97,31 @@ class Runner(OnPolicyRunner):
     display = Display(first, last)
     obs = self.env.get_observations()
     self.alg.train_mode()
+    within = stop if self.ranks.alone else lambda: False
+    self._learned = {}
     try:
+      if not self.ranks.alone:
+        self.alg.broadcast_parameters()
       self._fire("train_start")
       while self.next_iteration <= last and not stop():
         start = time.perf_counter()
-        obs, complete = self._collect(obs, stop, after_step)
+        obs, complete = self._collect(obs, within, after_step)
         if not complete:
           break
         collected = time.perf_counter()
         self._between_iterations = False
         losses = self.alg.update()
         self.next_iteration += 1
-        self.env_steps += self.recipe.rollout_steps * self.env.num_envs
+        self.env_steps += self._steps_per_iteration
         times = Times(collected - start, time.perf_counter() - collected)
         self._end_iteration(display, losses, times)
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
       display.close()
-      # With an update half done there is nothing that belongs together; the last one was saved.
-      if self.next_iteration > first and self._between_iterations:
+      # With an update half done there is nothing that belongs together, but what was kept of the
+      # last one. A distributed run keeps it: an update is where the death of another is noticed.
+      if self._learned and (self._between_iterations or not self.ranks.alone):
         self.save_checkpoint()
       for sink in self.sinks:
         sink.close()
@@ -140,23 +152,29 @@ class Runner(OnPolicyRunner):
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
-    display.block(self.next_iteration - 1, scalars, [*notes, *self.mjrl_env.take_notes()])
+    display.block(self.next_iteration - 1, scalars, [*notes, *self._take_notes()])
+
+  def _take_notes(self) -> list[str]:
+    ours, *others = gathered(self.mjrl_env.take_notes())
+    return ours + [f"rank {k}: {note}" for k, notes in enumerate(others, 1) for note in notes]
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
     """Everything that is logged of the iteration that has just been done."""
-    for episode_return, length in self.mjrl_env.take_finished():
-      self.returns.append(episode_return)
-      self.lengths.append(length)
+    for finished in gathered(self.mjrl_env.take_finished()):
+      for episode_return, length in finished:
+        self.returns.append(episode_return)
+        self.lengths.append(length)
+    if not self.ranks.alone:  # the first one's holds decide the ladder's level for all
+      self.mjrl_env.load_curriculum(from_first(self.mjrl_env.save_curriculum()))
     with torch.inference_mode():
-      of_task = self.mjrl_env.end_iteration(self.next_iteration - 1)
-    steps = self.recipe.rollout_steps * self.env.num_envs
+      of_task = self.mjrl_env.end_iteration(self.next_iteration - 1, pool=summed)
     scalars = {
       "Perf/env_steps": self.env_steps,
-      "Perf/total_fps": steps / (times.collection_s + times.learning_s),
+      "Perf/total_fps": self._steps_per_iteration / (times.collection_s + times.learning_s),
       "Perf/collection_time": times.collection_s,
       "Perf/learning_time": times.learning_s,
     }
-    scalars |= {f"Loss/{name}": value for name, value in losses.items()}
+    scalars |= {f"Loss/{name}": value for name, value in averaged(losses).items()}
     scalars["Loss/learning_rate"] = self.alg.learning_rate
     scalars["Loss/skipped_updates"] = self.alg.skipped_updates
     if self.returns:
@@ -169,13 +187,22 @@ class Runner(OnPolicyRunner):
 
   def _mark(self) -> None:
     """Take the world as it is: a run that is stopped within the next iteration goes on from it."""
-    self._world, self._curriculum = self._snapshot(), self.mjrl_env.save_curriculum()
+    self._learned = {
+      "iteration": self.next_iteration - 1,
+      "env_steps": self.env_steps,
+      "curriculum": self.mjrl_env.save_curriculum(),
+    }
+    if self.ranks.alone:
+      self._world = self._snapshot()
+    elif self.ranks.first:
+      self._learned |= copy.deepcopy(self.alg.save())
     self._between_iterations = True
 
   def _fire(self, event: str, **more: Any) -> None:
     self.events.fire(
       Moment(
         event=event,
+        rank=self.ranks.rank,
         folder=self.folder,
         iteration=self.next_iteration - 1,
         env_steps=self.env_steps,
@@ -184,20 +211,17 @@ class Runner(OnPolicyRunner):
       )
     )
 
-  def save_checkpoint(self) -> Path:
-    """Write `model_<last finished iteration>.pt`."""
-    path = self.folder / f"model_{self.next_iteration - 1}.pt"
-    saved = self.alg.save() | self.identity
-    saved |= {
-      "iteration": self.next_iteration - 1,
-      "env_steps": self.env_steps,
-      "curriculum": self._curriculum,
-    }
-    checkpoints.write(path, saved)
-    resume.write(self.folder, self.next_iteration - 1, self.identity["backend"], self._world)
+  def save_checkpoint(self) -> None:
+    """Write `model_<last finished iteration>.pt`; the first process does."""
+    if not self.ranks.first:
+      return
+    iteration = self._learned["iteration"]
+    path = self.folder / f"model_{iteration}.pt"
+    checkpoints.write(path, self.alg.save() | self.identity | self._learned)
+    if self.ranks.alone:
+      resume.write(self.folder, iteration, self.identity["backend"], self._world)
     self.newest = path
     self._fire("checkpoint", checkpoint=path)
-    return path
 
   def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:
     """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last.
@@ -215,6 +239,26 @@ class Runner(OnPolicyRunner):
       torch.set_rng_state(world["torch_rng"])
       self.returns.extend(world["returns"])
       self.lengths.extend(world["lengths"])
+
+  @property
+  def _steps_per_iteration(self) -> int:
+    """Control steps of the envs of all processes."""
+    return self.recipe.rollout_steps * self.env.num_envs * self.ranks.world_size
+
+  def _configure_multi_gpu(self) -> None:
+    """In place of rsl_rl's, which knows NCCL alone; the group is `mjrl.learn.distributed`'s."""
+    self.is_distributed = not self.ranks.alone
+    self.gpu_world_size = self.ranks.world_size
+    self.gpu_global_rank, self.gpu_local_rank = self.ranks.rank, self.ranks.local_rank
+    self.cfg["multi_gpu"] = (
+      {
+        "global_rank": self.ranks.rank,
+        "local_rank": self.ranks.local_rank,
+        "world_size": self.ranks.world_size,
+      }
+      if self.is_distributed
+      else None
+    )
 
   def _snapshot(self) -> dict[str, Any]:
     """The world as it is, and what draws its random numbers."""

@@ -13,6 +13,7 @@ from mjrl.envs.recipe import Recipe
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
+from mjrl.learn.distributed import check_alike, from_first, others_reachable
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
@@ -40,6 +41,9 @@ def train(
 ) -> int:
   """Train, and leave a run folder.
 
+  In a distributed run, every process calls it within `mjrl.learn.distributed.joined`; seed,
+  checkpoint, folder and files are the first one's.
+
   Args:
     task: what to learn.
     resolved: engine, device, env count and threads.
@@ -55,20 +59,29 @@ def train(
 
   Raises:
     ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
+    ConnectionError: another process of the run is gone.
   """
+  ranks = resolved.ranks
+  if not ranks.first:
+    options = Options()
   recipe = task.recipes[resolved.backend]
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
-  if checkpoint is not None:
+  if checkpoint is not None and ranks.first:
     saved = checkpoints.read(checkpoint)
     checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
+  seed, checkpoint, saved = from_first((seed, checkpoint, saved))
+  iterations = max_iterations or full_length(recipe, resolved.num_envs * ranks.world_size)
+  check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
 
   model = compile_scene(task)
   check_memory(
-    resolved.num_envs, engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe)
+    resolved.num_envs,
+    engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe),
+    sharing=ranks.local_world_size,
   )
-  of_networks, of_env = streams(seed, 2)
+  of_networks, of_env = streams(seed, 2, ranks.rank)
   torch.manual_seed(of_networks)
   env = Env(
     task,
@@ -77,20 +90,25 @@ def train(
     history=recipe.history,
     anneal=recipe.curriculum,
     spread_starts=True,
+    leads=ranks.first,
   )
-  folder = new_run_folder(log_dir, task.robot.name, task.name)
+  folder = from_first(
+    new_run_folder(log_dir, task.robot.name, task.name) if ranks.first else log_dir
+  )
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger),
+    sinks=open_sinks(folder, options.logger) if ranks.first else [],
     events=RunEvents(task.events),
+    ranks=ranks,
   )
-  iterations = max_iterations or full_length(recipe, resolved.num_envs)
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
-    world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
+    world, why = None, f"this run has {ranks.world_size} processes"
+    if ranks.alone:
+      world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
     runner.restore(saved, world)
     print(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
@@ -107,25 +125,27 @@ def train(
       f"this run ends before iteration {eased_until}, from which on every reward is the task's "
       "own: the policy will have learned on eased ones"
     )
-  write_run(
-    folder,
-    command=command,
-    seed=seed,
-    num_envs=resolved.num_envs,
-    threads=resolved.threads,
-    max_iterations=iterations,
-    resumed_from=str(checkpoint) if checkpoint else None,
-    **identity,
-  )
+  if ranks.first:
+    write_run(
+      folder,
+      command=command,
+      seed=seed,
+      processes=ranks.world_size,
+      num_envs=resolved.num_envs,
+      threads=resolved.threads,
+      max_iterations=iterations,
+      resumed_from=str(checkpoint) if checkpoint else None,
+      **identity,
+    )
   print(f"run folder: {folder}")
   began = time.time()
   window = None if options.headless else open_window(env)
-  stop, failed = StopAsked(), None
+  stop, failed = StopAsked("step" if ranks.alone else "iteration"), None
   try:
-    with stop, TensorBoard(folder, options.tensorboard_port):
+    with stop, TensorBoard(folder, options.tensorboard_port), others_reachable():
       runner.learn(
         iterations,
-        stop=lambda: bool(stop),
+        stop=stop.agreed,
         after_step=(lambda: window.draw(env)) if window else (lambda: None),
       )
   except BaseException as error:
@@ -135,7 +155,8 @@ def train(
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
-    write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
+    if ranks.first:
+      write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
   return stop.exit_code
 
@@ -164,6 +185,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
   return {
     "task": env.task.name,
     "backend": resolved.name,
+    "processes": resolved.ranks.world_size,
     "num_envs": resolved.num_envs,
     "seed": seed,
     "iterations": runner.next_iteration,
