@@ -14,6 +14,7 @@ import yaml
 from tensordict import TensorDict
 
 from mjrl.envs.env import Env
+from mjrl.envs.recipe import for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
@@ -321,8 +322,11 @@ def test_the_log_reaches_tensorboard(small, make_runner):
   assert points[1].value == pytest.approx(runner.last_log["Policy/mean_std"])
 
 
-def test_fewer_envs_are_more_iterations(small):
-  # Guards: a run of 64 envs that ends before it has learned, because the recipe is made for 128.
-  recipe = small.recipes["native"]  # two iterations of eight envs
-  lengths = [training.full_length(recipe, num_envs) for num_envs in (3, 4, 8, 32)]
-  assert lengths == [6, 4, 2, 2]
+def test_fewer_envs_make_longer_rollouts(small, run):
+  # Guards: a run of 64 envs that learns from half the samples, because the recipe is made for 128.
+  _, folder = run(resolved=resolved(num_envs=3))
+  described = yaml.safe_load((folder / "run.yaml").read_text())
+  assert described["recipe"]["rollout_steps"] == 11  # four steps of eight envs
+  recipe = small.recipes["native"]
+  lengths = [for_envs(recipe, num_envs).rollout_steps for num_envs in (1, 4, 8, 32)]
+  assert lengths == [32, 8, 4, 4]

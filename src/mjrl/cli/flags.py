@@ -73,11 +73,7 @@ class TrainFlags(CommonFlags):
   ] = None
   max_iterations: Annotated[
     int | None,
-    _arg(
-      "iterations of this run; N more when resuming",
-      "the task's, more with fewer envs than its recipe's",
-      "COUNT",
-    ),
+    _arg("iterations of this run; N more when resuming", "the task's", "COUNT"),
   ] = None
   resume: Annotated[Switch, _arg("go on from this task's newest checkpoint", "off")] = False
   tensorboard: Annotated[bool, _arg("serve TensorBoard on 127.0.0.1", "on")] = True

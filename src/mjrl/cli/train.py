@@ -96,6 +96,7 @@ def _departures(flags: TrainFlags, plan: Plan) -> list[str]:
   if usual is not None and plan.resolved.num_envs != usual:
     found.append(
       f"num_envs {plan.resolved.num_envs}, the task's {plan.resolved.backend} recipe has {usual}"
+      + (": rollouts are longer instead" if plan.resolved.num_envs < usual else "")
     )
   if flags.max_iterations is not None:
     found.append(f"max_iterations {flags.max_iterations}")

@@ -1,12 +1,14 @@
 """How a task is learned on one engine, and the numbers that start easier than the task's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 
 from mjrl.names import nearest
 
 BOOTSTRAPS = ("terminal", "previous")
 ENGINES = ("native", "warp")
+_LONGEST = 8  # times a recipe's rollout: with hardly any envs, an iteration still ends soon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,3 +93,11 @@ class Recipe:
       raise ValueError(
         f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
       )
+
+
+def for_envs(recipe: Recipe, num_envs: int) -> Recipe:
+  """The recipe with fewer envs than it is made for: longer rollouts, so that each iteration has
+  as many samples.  More envs change nothing.
+  """
+  longer = min(max(recipe.num_envs / num_envs, 1), _LONGEST)
+  return replace(recipe, rollout_steps=ceil(recipe.rollout_steps * longer))

@@ -1,7 +1,6 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
-from mjrl.envs.recipe import Recipe
+from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
@@ -44,7 +43,7 @@ def train(
     task: what to learn.
     resolved: engine, device, env count and threads.
     seed: of networks, exploration and the environment.
-    max_iterations: iterations of this run; None for a whole one, see `full_length`.
+    max_iterations: iterations of this run; None for the recipe's.
     checkpoint: to go on from, in a new folder; None starts anew.
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
@@ -56,7 +55,7 @@ def train(
   Raises:
     ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
   """
-  recipe = task.recipes[resolved.backend]
+  recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
@@ -87,7 +86,7 @@ def train(
     sinks=open_sinks(folder, options.logger),
     events=RunEvents(task.events),
   )
-  iterations = max_iterations or full_length(recipe, resolved.num_envs)
+  iterations = max_iterations or recipe.max_iterations
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
     world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
@@ -138,11 +137,6 @@ def train(
     write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
   return stop.exit_code
-
-
-def full_length(recipe: Recipe, num_envs: int) -> int:
-  """Iterations of a whole run: with fewer envs than the recipe's, more, for as many samples."""
-  return ceil(recipe.max_iterations * max(recipe.num_envs / num_envs, 1))
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
