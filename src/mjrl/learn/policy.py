@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from rsl_rl.models import MLPModel
 from tensordict import TensorDict
 from torch import Tensor
 
 from mjrl.envs.env import Env, Policy
+from mjrl.learn.rsl import MLPModel
 
 
 def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
