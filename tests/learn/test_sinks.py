@@ -61,14 +61,17 @@ def test_a_kill_loses_no_row(tmp_path, monkeypatch, killed_in):
   sink.write(0, {"a": 1.0})
   sink.write(1, {"a": 2.0})
 
+  class Killed(BaseException):
+    pass
+
   def kill(*_):
-    raise KeyboardInterrupt
+    raise Killed
 
   replace = os.replace
   monkeypatch.setattr(csv_file, "append_bytes", kill)
   if killed_in == "write_bytes":
     monkeypatch.setattr(os, "replace", kill)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Killed):
       sink.write(2, {"a": 3.0, "b": 4.0})
     monkeypatch.setattr(os, "replace", replace)
     assert [row["a"] for row in read_csv(tmp_path)] == [1, 2]
@@ -168,8 +171,10 @@ def alone(tmp_path):
   # Nothing listens there: whatever a test does, it reaches no one.
   env |= {"WANDB_ERROR_REPORTING": "false", "WANDB_BASE_URL": "http://127.0.0.1:9"}
 
+  started = []
+
   def start(code, **variables):
-    return subprocess.Popen(
+    process = subprocess.Popen(
       [sys.executable, "-u", "-c", code],
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
@@ -177,8 +182,13 @@ def alone(tmp_path):
       cwd=tmp_path,
       env=env | variables,
     )
+    started.append(process)
+    return process
 
-  return start
+  yield start
+  for process in started:  # of a test that failed
+    with process:
+      process.kill()
 
 
 # Prints what W&B has of an offline run: its file is LevelDB's log, of protobuf messages.

@@ -217,7 +217,7 @@ def table(report: dict[str, Any]) -> str:
     f"timing itself took about {report['cost_s']:.2g} s ({report['cost_s'] / run['total_s']:.1%}; "
     f"{report['span_cost_s'] * 1e6:.1f} us for each of {report['spans']} spans), most of it in the "
     f"{_REST} of the part around a span",
-    "a quantity that several rows share is computed in, and counts to, the first of them",
+    "a quantity that several rows share counts to the first row that reads it",
   ]
   if report["device"].startswith("cuda"):
     lines.append(f"{report['device']} is waited for at both ends of a span: what else overlaps, ")
