@@ -1,3 +1,5 @@
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
@@ -180,6 +182,8 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("train.py", ["--task", "hop.flat", "--seed", "-1"], 2, "--seed is -1"),
     ("train.py", ["--task", "hop.flat", "--tb_port", "99999"], 2, "--tb_port is 99999"),
     ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
+    ("train.py", ["--task", "hop.flat", "--profile_output", "a"], 2, "no effect without --profile"),
+    ("train.py", ["--task", "hop.flat", "--profile", "--profile_output", "."], 2, "is a folder"),
     ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
     ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
     ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),
@@ -195,6 +199,16 @@ def test_a_mistake_is_one_line(called, capsys, name, argv, code, says):
   err = capsys.readouterr().err
   assert says in err and err.startswith("error: ") and err.count("\n") == 1
   assert not (called.train or called.play or called.torch_threads)
+
+
+@pytest.mark.parametrize("found", [None, importlib.machinery.ModuleSpec("wandb", None)])
+def test_wandb_that_is_not_installed_is_said_with_the_cure(called, capsys, monkeypatch, found):
+  # Guards: finding out when the run has been built; and a folder called wandb, such as an earlier
+  # run left, that is taken for the package.
+  monkeypatch.setattr(importlib.util, "find_spec", lambda _: found)
+  assert train.main(["--task", "hop.flat", "--logger", "wandb"]) == 2
+  assert "pip install -e '.[wandb]'" in capsys.readouterr().err
+  assert not (called.train or called.torch_threads)
 
 
 def test_warp_without_its_engine_is_refused_before_anything_loads(script):

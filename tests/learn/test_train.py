@@ -20,6 +20,7 @@ from mjrl.learn import checkpoints
 from mjrl.learn import train as training
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
+from mjrl.learn.profile import table
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
@@ -60,7 +61,7 @@ def test_a_run_leaves_its_files(run, capsys):
   assert code == 0 and folder.parent.name == "jumper.tripod"
   assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?", folder.name)
   names = {path.name.split(".")[0] for path in folder.iterdir()}
-  assert {"run", "model_1", "resume", "events", "summary"} == names
+  assert {"run", "model_1", "resume", "events", "scalars", "summary"} == names
 
   described = yaml.safe_load((folder / "run.yaml").read_text())
   assert described["seed"] == 3 and described["num_envs"] == 8 and described["max_iterations"] == 2
@@ -330,3 +331,22 @@ def test_fewer_envs_make_longer_rollouts(small, run):
   recipe = small.recipes["native"]
   lengths = [for_envs(recipe, num_envs).rollout_steps for num_envs in (1, 4, 8, 32)]
   assert lengths == [32, 8, 4, 4]
+
+
+def test_a_run_shows_its_profile_whatever_its_end(run, tmp_path, capsys, monkeypatch):
+  # Guards: a profile that a stopped run keeps to itself.
+  path = tmp_path / "new" / "times.json"
+  options = Options(profile=True, profile_output=path)
+  asked = []
+  monkeypatch.setattr(
+    training.StopAsked, "__bool__", lambda _: asked.append(None) or len(asked) > 5 * 4 - 2
+  )
+  run(max_iterations=100, options=options)
+  out, report = capsys.readouterr().out, json.loads(path.read_text())
+  assert table(report) in out and f"profile: {path}" in out
+  assert "profile of 3 iterations, after 1 of warm-up, not counted" in out
+
+  asked.clear()
+  run(max_iterations=1, options=options)  # and one that was its warm-up alone
+  assert "profile: nothing to show" in capsys.readouterr().out
+  assert json.loads(path.read_text())["run"] is None

@@ -1,5 +1,6 @@
 """The train command."""
 
+import importlib.util
 import os
 import shlex
 import sys
@@ -48,6 +49,7 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, sources = apply_settings(flags, argv, SETTINGS, settings)
   check(flags, sources)
+  _check_logging(flags)
   plan = prepare(flags, sources, flags.num_envs, None)
   checkpoint = None
   if flags.resume or flags.checkpoint is not None:
@@ -96,6 +98,23 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
       profile_output=flags.profile_output,
     ),
   )
+
+
+def _check_logging(flags: TrainFlags) -> None:
+  """Refuse what would be found out when the run has been built, or has ended."""
+  if flags.logger == "wandb":
+    found = importlib.util.find_spec("wandb")
+    if found is None or found.origin is None:  # no origin: some folder that is called wandb
+      raise ValueError(
+        "--logger wandb needs the package wandb, which is not installed: "
+        "pip install 'mjrl[wandb]', or in a checkout pip install -e '.[wandb]'"
+      )
+  if flags.profile_output is None:
+    return
+  if not flags.profile:
+    raise ValueError("--profile_output has no effect without --profile: add that, or leave it out")
+  if flags.profile_output.is_dir():
+    raise ValueError(f"--profile_output {flags.profile_output} is a folder: name a file")
 
 
 def _departures(flags: TrainFlags, plan: Plan) -> list[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from rsl_rl.runners import OnPolicyRunner
 
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
@@ -19,6 +18,7 @@ from mjrl.learn.config import rsl_config
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
+from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
 
@@ -137,6 +137,10 @@ class Runner(OnPolicyRunner):
     if self.events.wanted("iteration"):
       self._fire("iteration", scalars=scalars)
       self._mark()  # an event may have changed the world
+    self._log(display, scalars)
+
+  def _log(self, display: Display, scalars: dict[str, float]) -> None:
+    """Keep and show what is known of the iteration that has just been done."""
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []

@@ -15,6 +15,7 @@ from mjrl.learn import checkpoints, resume
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
+from mjrl.learn.profile import Profile, table, write_report
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
@@ -79,15 +80,24 @@ def train(
     spread_starts=True,
   )
   folder = new_run_folder(log_dir, task.robot.name, task.name)
+  iterations = max_iterations or recipe.max_iterations
+  about = {
+    "command": command,
+    "seed": seed,
+    "num_envs": resolved.num_envs,
+    "threads": resolved.threads,
+    "max_iterations": iterations,
+    "resumed_from": str(checkpoint) if checkpoint else None,
+    **identity,
+  }
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger),
+    sinks=open_sinks(folder, options.logger, about),
     events=RunEvents(task.events),
   )
-  iterations = max_iterations or recipe.max_iterations
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
     world, why = resume.read(
@@ -113,17 +123,11 @@ def train(
       f"this run ends before iteration {eased_until}, from which on every reward is the task's "
       "own: the policy will have learned on eased ones"
     )
-  write_run(
-    folder,
-    command=command,
-    seed=seed,
-    num_envs=resolved.num_envs,
-    threads=resolved.threads,
-    max_iterations=iterations,
-    resumed_from=str(checkpoint) if checkpoint else None,
-    **identity,
-  )
+  write_run(folder, **about)
   print(f"run folder: {folder}")
+  profile = Profile(env.device) if options.profile else None
+  if profile:
+    profile.attach(runner)
   began = time.time()
   window = None if options.headless else open_window(env)
   stop, failed = StopAsked(), None
@@ -138,11 +142,15 @@ def train(
     failed = f"{type(error).__name__}: {error}"
     raise
   finally:
+    if profile:
+      profile.end()
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
     write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
+    if profile:
+      _show_profile(profile, options.profile_output)
   return stop.exit_code
 
 
@@ -183,6 +191,14 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "updates_skipped": runner.alg.skipped_updates,
     "checkpoint": runner.newest.name if runner.newest else None,
   }
+
+
+def _show_profile(profile: Profile, path: Path | None) -> None:
+  report = profile.report()
+  print(table(report))
+  if path is not None:
+    write_report(path, report)
+    print(f"profile: {path}")
 
 
 def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
