@@ -2,9 +2,10 @@
 
     python benchmarks/throughput.py --envs 16 64 256 1024 --json throughput.json
 
-Three loops take turns in one process, on the same model and the same random targets: `env.step()`
-of a task with every row, noise, history, resets and pushes; `mujoco.rollout`, a call per control
-step; and `mujoco.batch.Batch.step`, to the same stage as the environment.  Figures are ratios of
+Three loops take turns in one process, on the same model, from the same states and with the same
+random targets: `env.step()` of a task with every row, noise, history, resets and pushes;
+`mujoco.rollout`, a call per control step; and `mujoco.batch.Batch.step`, to the same stage as the
+environment, with the model parameters that the task draws for each env.  Figures are ratios of
 env-steps/s, each the median over the turns; absolute speeds depend on who else uses the machine.
 """
 
@@ -38,7 +39,7 @@ def measure(flags: Flags, num_envs: int) -> dict:
   """The figures of one number of envs."""
   import numpy as np
   import torch
-  from mujoco import MjData, mjtStage, mjtState, rollout
+  from mujoco import MjData, mj_getState, mj_setState, mj_stateSize, mjtStage, mjtState, rollout
   from mujoco import batch as mjbatch
 
   from mjrl import tasks
@@ -63,17 +64,26 @@ def measure(flags: Flags, num_envs: int) -> dict:
   targets[:, :, columns] += task.action.scale_rad * actions
   ctrl = targets.double().numpy()
   bare = mjbatch.Batch(model, nsim=num_envs, nthread=resolved.threads, persistent=True)
-  start = np.tile(model.key_qpos[0], (num_envs, 1))
-  bare.bind("qpos")[:] = start
   outputs = [bare.bind(name) for name in ("sensordata", "actuator_force")]
+  for name, value in env.backend.save().items():  # masses, friction ..., as they differ per env
+    if name != "state":
+      bare.expand(name)[:] = value.numpy()
+  bare.set_const()
   pool = rollout.Rollout(nthread=resolved.threads)
   data = [MjData(model) for _ in range(resolved.threads)]
+  scratch = MjData(model)
   full = int(mjtState.mjSTATE_FULLPHYSICS)
-  physics = MjData(model)
-  physics.qpos[:] = model.key_qpos[0]
-  state = np.tile(_state_of(model, physics, full), (num_envs, 1))
+  state = np.empty((num_envs, mj_stateSize(model, full)))
   states = np.empty((num_envs, substeps, state.shape[1]))
   sensors = np.empty((num_envs, substeps, model.nsensordata))
+
+  def start_alike() -> None:
+    """Give the engine's loops the environment's states: contacts decide what a step costs."""
+    bare.state[:] = env.backend.save()["state"].numpy()
+    bare.forward(stage=int(mjtStage.mjSTAGE_VEL))
+    for row, whole in zip(state, bare.state, strict=True):
+      mj_setState(model, scratch, whole, int(mjtState.mjSTATE_INTEGRATION))
+      mj_getState(model, scratch, row, full)
 
   def run_env() -> None:
     for action in actions:
@@ -90,15 +100,18 @@ def measure(flags: Flags, num_envs: int) -> dict:
     for row in ctrl:
       held = np.repeat(row[:, None], substeps, axis=1)
       pool.rollout(model, data, state, held, state=states, sensordata=sensors)
-      state = states[:, -1]
+      state = states[:, -1].copy()
 
   loops = {"env": run_env, "rollout": run_rollout, "batch": run_batch}
   seconds: dict[str, list[float]] = {name: [] for name in loops}
   with torch.inference_mode():
-    for loop in loops.values():
-      loop()  # warm up, and fall into the motion
-    for _ in range(flags.turns):
-      for name, loop in loops.items():
+    for _ in range(2):
+      run_env()  # warm up, and fall into the motion
+    for turn in range(flags.turns):
+      start_alike()
+      # The order turns too, so that none of them always comes after the same one.
+      for name in (*list(loops)[turn % 3 :], *list(loops)[: turn % 3]):
+        loop = loops[name]
         began = time.perf_counter()
         loop()
         seconds[name].append(time.perf_counter() - began)
@@ -113,15 +126,6 @@ def measure(flags: Flags, num_envs: int) -> dict:
     "threads": resolved.threads,
     "parts": parts,
   }
-
-
-def _state_of(model, data, spec):
-  import mujoco
-  import numpy as np
-
-  state = np.empty(mujoco.mj_stateSize(model, spec))
-  mujoco.mj_getState(model, data, state, spec)
-  return state
 
 
 def _parts(env, actions) -> dict[str, float]:

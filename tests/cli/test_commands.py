@@ -1,6 +1,10 @@
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from mjrl import tasks
 from mjrl.cli import play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
+from mjrl.envs.recipe import RECURRENT
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.cpus import cgroup_folders
@@ -15,6 +20,7 @@ from mjrl.sim.resolve import resolve
 
 ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
+PAGES = {name: entry.page for name, entry in tasks.TASKS.items()}
 COMMANDS = {"train.py": train.main, "play.py": play.main}
 
 
@@ -113,6 +119,29 @@ def test_no_tensorboard_is_passed_on(called):
   assert called.train[0]["options"].tensorboard_port is None
 
 
+@pytest.mark.parametrize("name", tasks.TASKS)
+def test_recurrent_gives_any_task_a_memory(called, capsys, monkeypatch, name):
+  # Guards: a flag that is printed and never delivered, or changes more than it says.
+  task = import_module(PAGES[name]).task()
+  monkeypatch.setattr(tasks, "build", lambda _: task)
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
+  given = called.train[0]["task"]
+  assert given.recipes["native"] == replace(task.recipes["native"], memory=RECURRENT)
+  assert replace(given, recipes=task.recipes) == task
+  assert "recurrent: lstm of 1 x 64 in policy and critic" in capsys.readouterr().out
+
+
+def test_recurrent_with_a_recipe_that_mirrors_is_refused(called, capsys, monkeypatch):
+  # Guards: a run that ends in rsl_rl, minutes later.
+  task = import_module(PAGES[TASK]).task()
+  mirrors = replace(task, recipes={"native": task.recipes["warp"]})
+  monkeypatch.setattr(tasks, "build", lambda _: mirrors)
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 2
+  says = capsys.readouterr().err
+  assert f"error: --recurrent with {TASK}'s native recipe: " in says and "no mirror image" in says
+  assert not called.train
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_dry_run_builds_nothing(called, capsys, tmp_path, name):
   # Guards: a dry run that leaves a run folder, or takes as long as the run's start.
@@ -173,6 +202,8 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("train.py", ["--task", "hop.flat", "--seed", "-1"], 2, "--seed is -1"),
     ("train.py", ["--task", "hop.flat", "--tb_port", "99999"], 2, "--tb_port is 99999"),
     ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
+    ("train.py", ["--task", "hop.flat", "--profile_output", "a"], 2, "no effect without --profile"),
+    ("train.py", ["--task", "hop.flat", "--profile", "--profile_output", "."], 2, "is a folder"),
     ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
     ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
     ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),
@@ -188,6 +219,16 @@ def test_a_mistake_is_one_line(called, capsys, name, argv, code, says):
   err = capsys.readouterr().err
   assert says in err and err.startswith("error: ") and err.count("\n") == 1
   assert not (called.train or called.play or called.torch_threads)
+
+
+@pytest.mark.parametrize("found", [None, importlib.machinery.ModuleSpec("wandb", None)])
+def test_wandb_that_is_not_installed_is_said_with_the_cure(called, capsys, monkeypatch, found):
+  # Guards: finding out when the run has been built; and a folder called wandb, such as an earlier
+  # run left, that is taken for the package.
+  monkeypatch.setattr(importlib.util, "find_spec", lambda _: found)
+  assert train.main(["--task", "hop.flat", "--logger", "wandb"]) == 2
+  assert "pip install -e '.[wandb]'" in capsys.readouterr().err
+  assert not (called.train or called.torch_threads)
 
 
 def test_warp_without_its_engine_is_refused_before_anything_loads(script):

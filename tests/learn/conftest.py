@@ -49,7 +49,7 @@ def make_runner(tmp_path):
     folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
     identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
-    sinks, events = open_sinks(folder, "tensorboard"), RunEvents(task.events)
+    sinks, events = open_sinks(folder, "tensorboard", {}), RunEvents(task.events)
     return Runner(env, recipe, folder, identity, sinks=sinks, events=events)
 
   return make

@@ -184,8 +184,8 @@ def run_folder(tmp_path):
 def test_two_processes_learn_one_policy(tmp_path, start_two):
   # Guards: processes that drift apart and never say so (their optimisers, normalisers, learning
   # rates, curricula, a bad number met by one alone), exploration that is the same in all, and a
-  # log of the first one's envs only; two processes of half the envs each that learn twice as long;
-  # files that two write at once.
+  # log of the first one's envs only; two processes of half the envs each whose rollouts are as
+  # long as those of one with half; files that two write at once.
   iterations = 24  # the recipe's, whose 8 envs are 4 in each process
   processes = start_two("--seed", "3")
   said, ranks = finish(tmp_path, processes)
@@ -218,7 +218,7 @@ def test_two_processes_learn_one_policy(tmp_path, start_two):
   assert "4 (given), in each of 2 processes: 8 in all" in out
   folder = run_folder(tmp_path)
   names = sorted(path.name.split(".")[0] for path in folder.iterdir())
-  assert names == ["events", "model_19", "model_23", "model_9", "run", "summary"]
+  assert names == ["events", "model_19", "model_23", "model_9", "run", "scalars", "summary"]
   saved = checkpoints.read(folder / f"model_{iterations - 1}.pt")
   assert same(saved["actor_state_dict"], dict(ranks[1]["networks"]["actor_state_dict"])) == []
   summary = json.loads((folder / "summary.json").read_text())
@@ -261,8 +261,8 @@ def test_a_signal_to_one_process_stops_all_and_a_resumed_run_is_in_step(tmp_path
   assert summary["stopped_by"] == "SIGTERM"
   saved = checkpoints.read(folder / summary["checkpoint"])
   assert saved["iteration"] >= 4
-  # The first two iterations were of one process and four envs.
-  assert saved["env_steps"] == 2 * 4 * 4 + (saved["iteration"] - 1) * 2 * 4 * 4
+  # The first two iterations were of one process and four envs, and rollouts twice as long.
+  assert saved["env_steps"] == 2 * 8 * 4 + (saved["iteration"] - 1) * 2 * 4 * 4
   assert same(saved["optimizer_state_dict"], ranks[1]["networks"]["optimizer_state_dict"]) == []
 
 

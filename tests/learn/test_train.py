@@ -14,11 +14,13 @@ import yaml
 from tensordict import TensorDict
 
 from mjrl.envs.env import Env
+from mjrl.envs.recipe import for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
+from mjrl.learn.profile import table
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
@@ -59,7 +61,7 @@ def test_a_run_leaves_its_files(run, capsys):
   assert code == 0 and folder.parent.name == "jumper.tripod"
   assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?", folder.name)
   names = {path.name.split(".")[0] for path in folder.iterdir()}
-  assert {"run", "model_1", "resume", "events", "summary"} == names
+  assert {"run", "model_1", "resume", "events", "scalars", "summary"} == names
 
   described = yaml.safe_load((folder / "run.yaml").read_text())
   assert described["seed"] == 3 and described["num_envs"] == 8 and described["max_iterations"] == 2
@@ -321,8 +323,30 @@ def test_the_log_reaches_tensorboard(small, make_runner):
   assert points[1].value == pytest.approx(runner.last_log["Policy/mean_std"])
 
 
-def test_fewer_envs_are_more_iterations(small):
-  # Guards: a run of 64 envs that ends before it has learned, because the recipe is made for 128.
-  recipe = small.recipes["native"]  # two iterations of eight envs
-  lengths = [training.full_length(recipe, num_envs) for num_envs in (3, 4, 8, 32)]
-  assert lengths == [6, 4, 2, 2]
+def test_fewer_envs_make_longer_rollouts(small, run):
+  # Guards: a run of 64 envs that learns from half the samples, because the recipe is made for 128.
+  _, folder = run(resolved=resolved(num_envs=3))
+  described = yaml.safe_load((folder / "run.yaml").read_text())
+  assert described["recipe"]["rollout_steps"] == 11  # four steps of eight envs
+  recipe = small.recipes["native"]
+  lengths = [for_envs(recipe, num_envs).rollout_steps for num_envs in (1, 4, 8, 32)]
+  assert lengths == [32, 8, 4, 4]
+
+
+def test_a_run_shows_its_profile_whatever_its_end(run, tmp_path, capsys, monkeypatch):
+  # Guards: a profile that a stopped run keeps to itself.
+  path = tmp_path / "new" / "times.json"
+  options = Options(profile=True, profile_output=path)
+  asked = []
+  monkeypatch.setattr(
+    training.StopAsked, "__bool__", lambda _: asked.append(None) or len(asked) > 5 * 4 - 2
+  )
+  run(max_iterations=100, options=options)
+  out, report = capsys.readouterr().out, json.loads(path.read_text())
+  assert table(report) in out and f"profile: {path}" in out
+  assert "profile of 3 iterations, after 1 of warm-up, not counted" in out
+
+  asked.clear()
+  run(max_iterations=1, options=options)  # and one that was its warm-up alone
+  assert "profile: nothing to show" in capsys.readouterr().out
+  assert json.loads(path.read_text())["run"] is None

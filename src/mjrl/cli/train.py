@@ -1,10 +1,13 @@
 """The train command."""
 
+import importlib.util
 import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
@@ -12,9 +15,13 @@ from mjrl.cli.flags import TrainFlags, check, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import Plan, prepare, said_once, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
+from mjrl.envs.recipe import RECURRENT
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.ranks import Ranks
+
+if TYPE_CHECKING:
+  from mjrl.envs.task import Task
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -48,6 +55,7 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, sources = apply_settings(flags, argv, SETTINGS, settings)
   check(flags, sources)
+  _check_logging(flags)
   plan = prepare(flags, sources, flags.num_envs, None, ranks)
   checkpoint = None
   if ranks.first and (flags.resume or flags.checkpoint is not None):
@@ -74,9 +82,12 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
   from mjrl.learn.distributed import joined
   from mjrl.learn.train import train
 
+  task = tasks.build(plan.task)
+  if flags.recurrent:
+    task = _with_memory(task, plan.resolved.backend)
   together = joined(ranks, plan.resolved.device)(train)
   return together(
-    task=tasks.build(plan.task),
+    task=task,
     resolved=plan.resolved,
     seed=plan.seed,
     max_iterations=flags.max_iterations,
@@ -97,6 +108,23 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
   )
 
 
+def _check_logging(flags: TrainFlags) -> None:
+  """Refuse what would be found out when the run has been built, or has ended."""
+  if flags.logger == "wandb":
+    found = importlib.util.find_spec("wandb")
+    if found is None or found.origin is None:  # no origin: some folder that is called wandb
+      raise ValueError(
+        "--logger wandb needs the package wandb, which is not installed: "
+        "pip install 'mjrl[wandb]', or in a checkout pip install -e '.[wandb]'"
+      )
+  if flags.profile_output is None:
+    return
+  if not flags.profile:
+    raise ValueError("--profile_output has no effect without --profile: add that, or leave it out")
+  if flags.profile_output.is_dir():
+    raise ValueError(f"--profile_output {flags.profile_output} is a folder: name a file")
+
+
 def _departures(flags: TrainFlags, plan: Plan) -> list[str]:
   """Every way in which the run differs from what the task says."""
   found = []
@@ -106,7 +134,21 @@ def _departures(flags: TrainFlags, plan: Plan) -> list[str]:
     each = "" if processes == 1 else f"{processes} x "
     found.append(
       f"num_envs {each}{resolved.num_envs}, the task's {resolved.backend} recipe has {usual}"
+      + (": rollouts are longer instead" if processes * resolved.num_envs < usual else "")
+    )
+  if flags.recurrent:
+    found.append(
+      f"recurrent: {RECURRENT.kind} of {RECURRENT.layers} x {RECURRENT.hidden} in policy and critic"
     )
   if flags.max_iterations is not None:
     found.append(f"max_iterations {flags.max_iterations}")
   return found
+
+
+def _with_memory(task: "Task", backend: str) -> "Task":
+  """The task with a recipe whose networks remember."""
+  try:
+    recipe = replace(task.recipes[backend], memory=RECURRENT)
+  except ValueError as error:
+    raise ValueError(f"--recurrent with {task.name}'s {backend} recipe: {error}") from None
+  return replace(task, recipes={**task.recipes, backend: recipe})

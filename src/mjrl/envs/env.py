@@ -61,10 +61,6 @@ class Step:
   state: State
 
 
-Policy = Callable[[Mapping[str, Tensor]], Tensor]
-"""Observation groups, (N, width) each, to the action, (N, G)."""
-
-
 class Env:
   """N envs of a task, stepped together, each starting a new episode when its own is over."""
 

@@ -1,12 +1,15 @@
 """How a task is learned on one engine, and the numbers that start easier than the task's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 
 from mjrl.names import nearest
 
 BOOTSTRAPS = ("terminal", "previous")
 ENGINES = ("native", "warp")
+MEMORIES = ("lstm", "gru")
+_LONGEST = 8  # times a recipe's rollout: with hardly any envs, an iteration still ends soon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +48,40 @@ class Anneal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Memory:
+  """A recurrent layer between observations and hidden layers, in policy and critic alike.
+
+  kind    one of `MEMORIES`
+  hidden  width of its state;  layers  how many are stacked
+  """
+
+  kind: str
+  hidden: int
+  layers: int
+
+  def __post_init__(self) -> None:
+    """Refuse a kind that there is not, and sizes below one."""
+    if self.kind not in MEMORIES:
+      raise ValueError(f"memory: kind {self.kind!r}; {nearest(self.kind, MEMORIES)}")
+    for name in ("hidden", "layers"):
+      if getattr(self, name) < 1:
+        raise ValueError(f"memory: {name} is {getattr(self, name)}; it must be at least 1")
+
+  @property
+  def numbers(self) -> int:
+    """How many numbers a network remembers of an env; an LSTM keeps two states."""
+    return (2 if self.kind == "lstm" else 1) * self.layers * self.hidden
+
+
+RECURRENT = Memory(kind="lstm", hidden=64, layers=1)
+"""What `train.py --recurrent` gives a recipe."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
   """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
 
+  memory        of policy and critic; None has them act on the observations alone
   history       frames of the observation groups, in place of the rows' own; None keeps them
   bootstrap     "terminal": a time-out adds the value of the observation it ended on;
                 "previous": that of the one before it, as rsl_rl does
@@ -60,6 +94,7 @@ class Recipe:
   actor_hidden: tuple[int, ...]
   critic_hidden: tuple[int, ...]
   activation: str
+  memory: Memory | None
   init_std: float
   min_std: float
   epochs: int
@@ -91,3 +126,44 @@ class Recipe:
       raise ValueError(
         f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
       )
+    if self.memory is not None:
+      self._check_memory()
+
+  def _check_memory(self) -> None:
+    if self.mirror_augmentation or self.mirror_coef > 0:
+      raise ValueError(
+        f"recipe: memory with mirror_augmentation {self.mirror_augmentation} and mirror_coef "
+        f"{self.mirror_coef}: what a network remembers has no mirror image; set them to False and "
+        "0, or memory to None"
+      )
+    if self.rollout_steps < 2:
+      raise ValueError(
+        f"recipe: memory with rollout_steps {self.rollout_steps}: what to remember is learned back "
+        "through a rollout; it must be at least 2"
+      )
+    # Mini-batches are of whole envs, always the same ones: those of a remainder would never be
+    # learned from, and of a single env rsl_rl takes the probabilities of all its steps for each.
+    envs, parts = self.num_envs, self.mini_batches
+    if envs % parts or envs < 2 * parts:
+      fewer, more = (max(envs // parts + k, 2) * parts for k in (0, 1))
+      raise ValueError(
+        f"num_envs is {envs} with a memory and {parts} mini-batches: each is of the same number of "
+        f"envs, 2 or more; take {' or '.join(map(str, sorted({fewer, more})))}"
+      )
+
+
+def for_envs(recipe: Recipe, num_envs: int, processes: int = 1) -> Recipe:
+  """The recipe for another number of envs than the one that it is made for.
+
+  With fewer in all, rollouts are longer, so that each iteration has as many samples.
+
+  Args:
+    recipe: to change.
+    num_envs: of each process.
+    processes: of a distributed run.
+
+  Raises:
+    ValueError: the recipe's memory does not go with that number.
+  """
+  longer = min(max(recipe.num_envs / (num_envs * processes), 1), _LONGEST)
+  return replace(recipe, num_envs=num_envs, rollout_steps=ceil(recipe.rollout_steps * longer))

@@ -1,5 +1,6 @@
 """Files that are there whole or not at all."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -20,6 +21,19 @@ def write_bytes(path: Path, data: bytes) -> None:
   except BaseException:
     os.unlink(name)
     raise
+
+
+def append_bytes(path: Path, data: bytes) -> None:
+  """Append to a file; where the disk is full, it stays what it was.
+
+  Raises:
+    OSError: there is no such file, or no room.
+  """
+  with path.open("r+b", buffering=0) as file:
+    end = file.seek(0, os.SEEK_END)
+    if file.write(data) != len(data):
+      file.truncate(end)
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def _umask() -> int:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from rsl_rl.runners import OnPolicyRunner
 
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
@@ -21,6 +20,7 @@ from mjrl.learn.distributed import averaged, from_first, gathered, summed
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
+from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
 from mjrl.sim.ranks import ALONE, Ranks
@@ -149,6 +149,10 @@ class Runner(OnPolicyRunner):
     if self.events.wanted("iteration"):
       self._fire("iteration", scalars=scalars)
       self._mark()  # an event may have changed the world
+    self._log(display, scalars)
+
+  def _log(self, display: Display, scalars: dict[str, float]) -> None:
+    """Keep and show what is known of the iteration that has just been done."""
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
@@ -236,6 +240,7 @@ class Runner(OnPolicyRunner):
     self.mjrl_env.load_curriculum(saved["curriculum"])
     if world is not None:
       self.mjrl_env.load(world["env"])
+      self.alg.load_memory(world["memory"])
       torch.set_rng_state(world["torch_rng"])
       self.returns.extend(world["returns"])
       self.lengths.extend(world["lengths"])
@@ -261,9 +266,10 @@ class Runner(OnPolicyRunner):
     )
 
   def _snapshot(self) -> dict[str, Any]:
-    """The world as it is, and what draws its random numbers."""
+    """The world as it is, what the networks remember of it, and what draws random numbers."""
     return {
       "env": self.mjrl_env.save(),
+      "memory": self.alg.save_memory(),
       "torch_rng": torch.get_rng_state(),
       "returns": list(self.returns),
       "lengths": list(self.lengths),

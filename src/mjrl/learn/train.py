@@ -1,7 +1,6 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
-from mjrl.envs.recipe import Recipe
+from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
@@ -17,6 +16,7 @@ from mjrl.learn.distributed import check_alike, from_first, others_reachable
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
+from mjrl.learn.profile import Profile, table, write_report
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
@@ -48,7 +48,7 @@ def train(
     task: what to learn.
     resolved: engine, device, env count and threads.
     seed: of networks, exploration and the environment.
-    max_iterations: iterations of this run; None for a whole one, see `full_length`.
+    max_iterations: iterations of this run; None for the recipe's.
     checkpoint: to go on from, in a new folder; None starts anew.
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
@@ -58,13 +58,14 @@ def train(
     The exit code: 0, or 128 + the number of the signal that stopped it.
 
   Raises:
-    ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
+    ValueError: the checkpoint is broken or does not fit, or the recipe's memory does not fit the
+      number of envs; nothing has been built by then.
     ConnectionError: another process of the run is gone.
   """
   ranks = resolved.ranks
   if not ranks.first:
     options = Options()
-  recipe = task.recipes[resolved.backend]
+  recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs, ranks.world_size)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
@@ -72,7 +73,7 @@ def train(
     saved = checkpoints.read(checkpoint)
     checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
   seed, checkpoint, saved = from_first((seed, checkpoint, saved))
-  iterations = max_iterations or full_length(recipe, resolved.num_envs * ranks.world_size)
+  iterations = max_iterations or recipe.max_iterations
   check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
 
   model = compile_scene(task)
@@ -95,12 +96,22 @@ def train(
   folder = from_first(
     new_run_folder(log_dir, task.robot.name, task.name) if ranks.first else log_dir
   )
+  about = {
+    "command": command,
+    "seed": seed,
+    "processes": ranks.world_size,
+    "num_envs": resolved.num_envs,
+    "threads": resolved.threads,
+    "max_iterations": iterations,
+    "resumed_from": str(checkpoint) if checkpoint else None,
+    **identity,
+  }
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger) if ranks.first else [],
+    sinks=open_sinks(folder, options.logger, about) if ranks.first else [],
     events=RunEvents(task.events),
     ranks=ranks,
   )
@@ -108,7 +119,13 @@ def train(
     assert checkpoint is not None  # what was saved came from it
     world, why = None, f"this run has {ranks.world_size} processes"
     if ranks.alone:
-      world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
+      world, why = resume.read(
+        checkpoint,
+        saved["iteration"],
+        resolved.name,
+        resolved.num_envs,
+        memory=recipe.memory is not None,
+      )
     runner.restore(saved, world)
     print(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
@@ -126,18 +143,11 @@ def train(
       "own: the policy will have learned on eased ones"
     )
   if ranks.first:
-    write_run(
-      folder,
-      command=command,
-      seed=seed,
-      processes=ranks.world_size,
-      num_envs=resolved.num_envs,
-      threads=resolved.threads,
-      max_iterations=iterations,
-      resumed_from=str(checkpoint) if checkpoint else None,
-      **identity,
-    )
+    write_run(folder, **about)
   print(f"run folder: {folder}")
+  profile = Profile(env.device) if options.profile else None
+  if profile:
+    profile.attach(runner)
   began = time.time()
   window = None if options.headless else open_window(env)
   stop, failed = StopAsked("step" if ranks.alone else "iteration"), None
@@ -145,25 +155,24 @@ def train(
     with stop, TensorBoard(folder, options.tensorboard_port), others_reachable():
       runner.learn(
         iterations,
-        stop=stop.agreed,
+        stop=(lambda: bool(stop)) if ranks.alone else stop.agreed,
         after_step=(lambda: window.draw(env)) if window else (lambda: None),
       )
   except BaseException as error:
     failed = f"{type(error).__name__}: {error}"
     raise
   finally:
+    if profile:
+      profile.end()
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
     if ranks.first:
       write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
+    if profile:
+      _show_profile(profile, options.profile_output)
   return stop.exit_code
-
-
-def full_length(recipe: Recipe, num_envs: int) -> int:
-  """Iterations of a whole run: with fewer envs than the recipe's, more, for as many samples."""
-  return ceil(recipe.max_iterations * max(recipe.num_envs / num_envs, 1))
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
@@ -172,7 +181,8 @@ def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
   frames = max(row.frames(recipe.history) for row in rows)
   numbers_per_frame = 8 * len(task.robot.joints)
   copies = 3  # as stored, as shuffled into mini-batches, as activations of the first layers
-  return 4 * copies * recipe.rollout_steps * frames * numbers_per_frame * len(task.observations)
+  numbers = frames * numbers_per_frame + (recipe.memory.numbers if recipe.memory else 0)
+  return 4 * copies * recipe.rollout_steps * numbers * len(task.observations)
 
 
 def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dict[str, Any]:
@@ -187,6 +197,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "backend": resolved.name,
     "processes": resolved.ranks.world_size,
     "num_envs": resolved.num_envs,
+    "memory": describe(runner.recipe.memory),
     "seed": seed,
     "iterations": runner.next_iteration,
     "env_steps": runner.env_steps,
@@ -202,6 +213,14 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "updates_skipped": runner.alg.skipped_updates,
     "checkpoint": runner.newest.name if runner.newest else None,
   }
+
+
+def _show_profile(profile: Profile, path: Path | None) -> None:
+  report = profile.report()
+  print(table(report))
+  if path is not None:
+    write_report(path, report)
+    print(f"profile: {path}")
 
 
 def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:

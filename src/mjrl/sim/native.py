@@ -121,7 +121,7 @@ class NativeBackend:
 
   def any(self, mask: Tensor) -> bool:
     """See `Backend.any`: exact here, since looking costs nothing."""
-    return bool(mask.any())
+    return bool(mask.numpy().any())  # numpy looks in a fifth of torch's time
 
   def take_diverged(self) -> Tensor:
     """See `Backend.take_diverged`."""
