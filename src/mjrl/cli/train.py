@@ -42,6 +42,7 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, sources = apply_settings(flags, argv, SETTINGS, settings)
   check(flags, sources)
+  _check_evaluation(flags)
   plan = prepare(flags, sources, flags.num_envs, None)
   checkpoint = None
   if flags.resume or flags.checkpoint is not None:
@@ -87,6 +88,16 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
       profile_output=flags.profile_output,
     ),
   )
+
+
+def _check_evaluation(flags: TrainFlags) -> None:
+  """Refuse flags of evaluations where there are none."""
+  if flags.eval_every is None:
+    for name in ("num_eval_episodes", "best_metric"):
+      if getattr(flags, name) != getattr(TrainFlags, name):
+        raise ValueError(
+          f"--{name} has no effect without --eval_every COUNT: add that, or leave it out"
+        )
 
 
 def _departures(flags: TrainFlags, plan: Plan) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from mjrl.envs.describe import differences
 from mjrl.learn.atomic import write_bytes
 
+BEST = "model_best.pt"  # never found by itself: it is loaded where it is named
 _NAME = re.compile(r"model_(\d+)\.pt$")
 
 
