@@ -153,6 +153,8 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("train.py", ["--task", "hop.flat", "--seed", "-1"], 2, "--seed is -1"),
     ("train.py", ["--task", "hop.flat", "--tb_port", "99999"], 2, "--tb_port is 99999"),
     ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
+    ("train.py", ["--task", "hop.flat", "--best_metric", "eval/a"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--num_eval_episodes", "9"], 2, "without --eval_every"),
     ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
     ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
     ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),

@@ -31,12 +31,16 @@ def asked_to_go_forward(s):
   return s.command[:, 0] > 0
 
 
-def asked_to_go_back(s):
-  return s.command[:, 0] <= 0
-
-
 def first_action(s):
   return s.action[:, 0], torch.ones(len(s.action))
+
+
+def forward_command(s):
+  return s.command[:, 0], torch.ones(len(s.command))
+
+
+def always(s):
+  return torch.ones(len(s.command), dtype=torch.bool)
 
 
 def wide(s):
@@ -149,10 +153,10 @@ def test_an_env_that_diverges_has_failed(tiny):
   # Guards: one bad number that makes every mean one, or an episode that nobody counts.
   def poison(name, **_):
     if name == "eval_start":
-      qpos = torch.full((8, env.backend.model.nq), torch.nan)
-      env.backend.set_state(torch.arange(8) == 3, qpos=qpos)
+      env.commands.value[3] = torch.nan
 
-  env = make_env(tiny, 8)
+  task = replace(tiny, metrics={"command": term(forward_command)}, success=term(always))
+  env = make_env(task, 8)
   scalars, evaluation = evaluate(env, 8, fire=poison)
   assert scalars["eval/failure/diverged"] == 1 / 8 and scalars["eval/success"] == 7 / 8
   assert scalars["eval/episodes"] == 8
@@ -191,7 +195,11 @@ def test_an_evaluation_is_on_the_task_itself(small, make_runner):
     assert env.rewards.numbers[name] == {"weight": row.weight, **row.params}
 
 
+SEEN = []
+
+
 def zero_the_clock(moment):
+  SEEN.append(moment)
   moment.env.episode_steps.zero_()
 
 
@@ -199,7 +207,9 @@ def test_an_episode_that_never_ends_ends_the_evaluation(tiny, make_runner, capsy
   # Guards: a run that hangs in an evaluation, or whose best are the episodes that ended soon.
   task = replace(tiny, events=tiny.events | {"clock": at_run("eval_step", zero_the_clock)})
   runner = make_runner(task, options=Options(eval_every=1, num_eval_episodes=9))
+  SEEN.clear()
   runner.learn(1)
+  assert len(SEEN) == 30  # two episodes of ten steps, and a little
   assert runner.last_log["eval/episodes"] == 0 and "eval/reward" not in runner.last_log
   assert runner.best is None and not (runner.folder / "model_best.pt").exists()
   out = capsys.readouterr().out
@@ -266,9 +276,6 @@ def test_what_is_learned_does_not_depend_on_it(small, run):
     assert all(torch.equal(value, evaluated[part][key]) for key, value in plain[part].items()), part
   assert plain["actor_state_dict"]["obs_normalizer.count"] > 0
   assert plain["curriculum"] == evaluated["curriculum"]
-
-
-SEEN = []
 
 
 def see(moment):
