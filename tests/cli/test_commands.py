@@ -184,6 +184,8 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
     ("train.py", ["--task", "hop.flat", "--profile_output", "a"], 2, "no effect without --profile"),
     ("train.py", ["--task", "hop.flat", "--profile", "--profile_output", "."], 2, "is a folder"),
+    ("train.py", ["--task", "hop.flat", "--best_metric", "eval/a"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--num_eval_episodes", "9"], 2, "without --eval_every"),
     ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
     ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
     ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),

@@ -54,7 +54,7 @@ class CommonFlags:
   checkpoint: Annotated[
     Path | None,
     _arg(
-      "a model_N.pt, a run's folder or a task's folder", "play: the newest; train: none", "PATH"
+      "a model's file, a run's folder or a task's folder", "play: the newest; train: none", "PATH"
     ),
   ] = None
   log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
@@ -91,7 +91,7 @@ class TrainFlags(CommonFlags):
   ] = None
   num_eval_episodes: Annotated[int, _arg("complete episodes of an evaluation", "64", "COUNT")] = 64
   best_metric: Annotated[
-    str, _arg("scalar of the evaluation that model_best.pt is best by", "eval/reward", "NAME")
+    str, _arg("scalar of the evaluation that is highest in model_best.pt", "eval/reward", "NAME")
   ] = "eval/reward"
   keep_last: Annotated[
     int | None, _arg("newest checkpoints to keep, older ones are removed", "all", "COUNT")

@@ -50,6 +50,7 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
   flags, sources = apply_settings(flags, argv, SETTINGS, settings)
   check(flags, sources)
   _check_logging(flags)
+  _check_evaluation(flags)
   plan = prepare(flags, sources, flags.num_envs, None)
   checkpoint = None
   if flags.resume or flags.checkpoint is not None:
@@ -115,6 +116,16 @@ def _check_logging(flags: TrainFlags) -> None:
     raise ValueError("--profile_output has no effect without --profile: add that, or leave it out")
   if flags.profile_output.is_dir():
     raise ValueError(f"--profile_output {flags.profile_output} is a folder: name a file")
+
+
+def _check_evaluation(flags: TrainFlags) -> None:
+  """Refuse flags of evaluations where there are none."""
+  if flags.eval_every is None:
+    for name in ("num_eval_episodes", "best_metric"):
+      if getattr(flags, name) != getattr(TrainFlags, name):
+        raise ValueError(
+          f"--{name} has no effect without --eval_every COUNT: add that, or leave it out"
+        )
 
 
 def _departures(flags: TrainFlags, plan: Plan) -> list[str]:

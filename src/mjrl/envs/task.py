@@ -61,7 +61,7 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-  """A row of the termination or the metric table: fn(State, **params)."""
+  """A row of the termination or the metric table, or what success is: fn(State, **params)."""
 
   fn: Callable[..., Any]
   params: Mapping[str, Any]
@@ -130,7 +130,7 @@ def obs(
 
 
 def term(fn: Callable[..., Any], **params: Any) -> Term:
-  """A termination or metric row."""
+  """A termination or metric row, or what success is."""
   check_params(fn, params)
   return Term(fn=fn, params=params)
 
@@ -238,7 +238,11 @@ class CommandLadder:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-  """One page: everything that is learned, and how.  Checked when it is built."""
+  """One page: everything that is learned, and how.  Checked when it is built.
+
+  success  fn(State, **params) -> (N,) bool, of the state on which an episode ended: whether it
+           ended well, for evaluations; None where reaching the time-out without failing is that
+  """
 
   name: str
   robot: Robot
@@ -255,6 +259,7 @@ class Task:
   curriculum: CommandLadder | None
   metrics: Mapping[str, Term]
   recipes: Mapping[str, Recipe]
+  success: Term | None = None
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""

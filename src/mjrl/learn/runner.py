@@ -1,10 +1,12 @@
 """The learning loop: rsl_rl's algorithm, models and storage; our log, checkpoints and stops."""
 
+import copy
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,9 @@ from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
+from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.moments import Moment, RunEvents
+from mjrl.learn.policy import NetworkPolicy
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
@@ -46,6 +50,7 @@ class Runner(OnPolicyRunner):
     *,
     sinks: Sequence[Sink] = (),
     events: RunEvents | None = None,
+    evaluation: Evaluation | None = None,
   ) -> None:
     """Build networks and storage.
 
@@ -56,6 +61,7 @@ class Runner(OnPolicyRunner):
       identity: plain values that every checkpoint carries, "task" and "recipe" among them.
       sinks: what takes the scalars of every iteration.
       events: the task's own, of the run.
+      evaluation: of the policy, every so often.
     """
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
       super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
@@ -68,6 +74,10 @@ class Runner(OnPolicyRunner):
     self.last_log: dict[str, float] = {}
     self.first_reward: float | None = None
     self.newest: Path | None = None
+    self.evaluation = evaluation
+    self.best: dict[str, Any] | None = None  # "metric", "value" and "iteration"
+    # Copied now, since torch copies no model from which something was computed for a gradient.
+    self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
     self._between_iterations = True
     self._world: dict[str, Any] = {}
     self._curriculum: dict[str, dict[str, float]] = {}
@@ -103,7 +113,8 @@ class Runner(OnPolicyRunner):
         self.next_iteration += 1
         self.env_steps += self.recipe.rollout_steps * self.env.num_envs
         times = Times(collected - start, time.perf_counter() - collected)
-        self._end_iteration(display, losses, times)
+        evaluate = self.evaluation and self.evaluation.due(self.next_iteration - 1, first, last)
+        self._end_iteration(display, losses, times, stop if evaluate else None)
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
@@ -130,10 +141,18 @@ class Runner(OnPolicyRunner):
       self.alg.compute_returns(obs)
     return obs, True
 
-  def _end_iteration(self, display: Display, losses: dict[str, float], times: Times) -> None:
+  def _end_iteration(
+    self,
+    display: Display,
+    losses: dict[str, float],
+    times: Times,
+    stop_evaluation: Callable[[], bool] | None,
+  ) -> None:
     """Measure, log, and note where a run that is stopped within the next iteration goes on."""
     self.last_log = scalars = self._scalars(losses, times)
     self._mark()
+    if stop_evaluation:
+      scalars |= self._evaluate(stop_evaluation)
     if self.events.wanted("iteration"):
       self._fire("iteration", scalars=scalars)
       self._mark()  # an event may have changed the world
@@ -144,7 +163,22 @@ class Runner(OnPolicyRunner):
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
-    display.block(self.next_iteration - 1, scalars, [*notes, *self.mjrl_env.take_notes()])
+    notes += self.mjrl_env.take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
+    display.block(self.next_iteration - 1, scalars, notes)
+
+  def _evaluate(self, stop: Callable[[], bool]) -> dict[str, float]:
+    """The scalars of an evaluation, none where it was stopped; the best policy is kept."""
+    assert self.evaluation and self._evaluated  # there is something that is due
+    self._evaluated.load_state_dict(self.alg.get_policy().state_dict())
+    fire = partial(self._fire, env=self.evaluation.env)
+    scalars = self.evaluation.run(NetworkPolicy(self._evaluated), stop=stop, fire=fire)
+    if scalars is None:
+      return {}
+    if best := self.evaluation.better(scalars, self.next_iteration - 1, self.best):
+      self.best, path = best, self.folder / checkpoints.BEST
+      checkpoints.write(path, self._content())
+      self._fire("checkpoint", checkpoint=path)
+    return scalars
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
     """Everything that is logged of the iteration that has just been done."""
@@ -176,14 +210,14 @@ class Runner(OnPolicyRunner):
     self._world, self._curriculum = self._snapshot(), self.mjrl_env.save_curriculum()
     self._between_iterations = True
 
-  def _fire(self, event: str, **more: Any) -> None:
+  def _fire(self, event: str, *, env: Env | None = None, **more: Any) -> None:
     self.events.fire(
       Moment(
         event=event,
         folder=self.folder,
         iteration=self.next_iteration - 1,
         env_steps=self.env_steps,
-        env=self.mjrl_env,
+        env=env or self.mjrl_env,
         **more,
       )
     )
@@ -191,17 +225,22 @@ class Runner(OnPolicyRunner):
   def save_checkpoint(self) -> Path:
     """Write `model_<last finished iteration>.pt`."""
     path = self.folder / f"model_{self.next_iteration - 1}.pt"
-    saved = self.alg.save() | self.identity
-    saved |= {
-      "iteration": self.next_iteration - 1,
-      "env_steps": self.env_steps,
-      "curriculum": self._curriculum,
-    }
-    checkpoints.write(path, saved)
+    checkpoints.write(path, self._content())
     resume.write(self.folder, self.next_iteration - 1, self.identity["backend"], self._world)
     self.newest = path
     self._fire("checkpoint", checkpoint=path)
     return path
+
+  def _content(self) -> dict[str, Any]:
+    """What every checkpoint holds."""
+    return {
+      **self.alg.save(),
+      **self.identity,
+      "iteration": self.next_iteration - 1,
+      "env_steps": self.env_steps,
+      "curriculum": self._curriculum,
+      "best": self.best,
+    }
 
   def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:
     """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last.
@@ -214,6 +253,8 @@ class Runner(OnPolicyRunner):
     self.next_iteration = saved["iteration"] + 1
     self.env_steps = saved["env_steps"]
     self.mjrl_env.load_curriculum(saved["curriculum"])
+    # With another weight or noise, what was the best is of another scale.
+    self.best = saved.get("best") if saved["task"] == self.identity["task"] else None
     if world is not None:
       self.mjrl_env.load(world["env"])
       self.alg.load_memory(world["memory"])

@@ -12,6 +12,7 @@ from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
+from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
@@ -54,9 +55,11 @@ def train(
     The exit code: 0, or 128 + the number of the signal that stopped it.
 
   Raises:
-    ValueError: the checkpoint is broken or does not fit, or the recipe's memory does not fit the
-      number of envs; nothing has been built by then.
+    ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
+      number of envs, or no evaluation could find the best; nothing has been built by then.
   """
+  if options.eval_every is not None:
+    check_best_metric(task, options.best_metric)
   recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
   del identity["task"]["recipes"]  # the one that is used stands beside it
@@ -66,10 +69,13 @@ def train(
     checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
 
   model = compile_scene(task)
+  engine_bytes = engine_bytes_per_env(model)
   check_memory(
-    resolved.num_envs, engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe)
+    resolved.num_envs,
+    engine_bytes + _rollout_bytes_per_env(task, recipe),
+    fixed_bytes=engine_bytes * num_eval_envs(options, resolved.num_envs),
   )
-  of_networks, of_env = streams(seed, 2)
+  of_networks, of_env, of_evaluation = streams(seed, 3)
   torch.manual_seed(of_networks)
   env = Env(
     task,
@@ -78,6 +84,9 @@ def train(
     history=recipe.history,
     anneal=recipe.curriculum,
     spread_starts=True,
+  )
+  evaluation = open_evaluation(
+    task, resolved, model, of_evaluation, history=recipe.history, options=options
   )
   folder = new_run_folder(log_dir, task.robot.name, task.name)
   iterations = max_iterations or recipe.max_iterations
@@ -97,6 +106,7 @@ def train(
     identity,
     sinks=open_sinks(folder, options.logger, about),
     events=RunEvents(task.events),
+    evaluation=evaluation,
   )
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
@@ -116,6 +126,8 @@ def train(
     for part in ("task", "recipe"):
       for line in differences(saved[part], identity[part]):
         print(f"the checkpoint's {part} was another: {line}")
+    if saved.get("best") and not runner.best:
+      print("the best evaluation is looked for anew: the one before was of another task")
     print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
   eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
   if runner.next_iteration + iterations < eased_until:
@@ -190,6 +202,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
     "checkpoint": runner.newest.name if runner.newest else None,
+    "best": runner.best,
   }
 
 
@@ -206,6 +219,8 @@ def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
   print(f"{f'stopped by {ended_by}' if ended_by else 'done'}: {runner.newest}")
+  if runner.best:
+    print("best: {metric} {value:.4g} at iteration {iteration}".format(**runner.best))
   print(
     "a finished run is not a result; measure it: "
     f"python scripts/play.py --task {task} --headless --measure"
