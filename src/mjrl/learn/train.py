@@ -1,7 +1,7 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
-from math import ceil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.interrupts import StopAsked
-from mjrl.learn.moments import RunEvents
+from mjrl.learn.moments import RunEvents, check_can_fire
 from mjrl.learn.options import Options
+from mjrl.learn.run_config import full_length, run_config
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
@@ -37,6 +38,9 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  overrides: Mapping[str, Any] | None = None,
+  run_events: Mapping[str, Any] | None = None,
+  departures: Sequence[str] = (),
 ) -> int:
   """Train, and leave a run folder.
 
@@ -49,15 +53,21 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    overrides: path to value, of the numbers in `task` that are not its page's own.
+    run_events: the events in `task` that are not its page's own, as a configuration writes them.
+    departures: each way in which the run differs from the task's page, in words.
 
   Returns:
     The exit code: 0, or 128 + the number of the signal that stopped it.
 
   Raises:
-    ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
+    ValueError: the checkpoint is broken or does not fit, or an event could never fire; nothing has
+      been built by then.
   """
+  check_can_fire(task.events, options.eval_every)
   recipe = task.recipes[resolved.backend]
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
+  identity["set"] = dict(overrides or {})
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
   if checkpoint is not None:
@@ -107,16 +117,19 @@ def train(
       f"this run ends before iteration {eased_until}, from which on every reward is the task's "
       "own: the policy will have learned on eased ones"
     )
-  write_run(
-    folder,
-    command=command,
+  config = run_config(
+    task=task.name,
+    resolved=resolved,
     seed=seed,
-    num_envs=resolved.num_envs,
-    threads=resolved.threads,
-    max_iterations=iterations,
-    resumed_from=str(checkpoint) if checkpoint else None,
-    **identity,
+    iterations=iterations,
+    checkpoint=checkpoint,
+    options=options,
+    overrides=identity["set"],
+    run_events=run_events or {},
   )
+  record = {"command": command, "departures": list(departures), "threads": resolved.threads}
+  record |= {"torch_threads": resolved.torch_threads}
+  write_run(folder, config, record | {"task": identity["task"], "recipe": identity["recipe"]})
   print(f"run folder: {folder}")
   began = time.time()
   window = None if options.headless else open_window(env)
@@ -135,14 +148,10 @@ def train(
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
-    write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
+    summary = _summary(runner, resolved, seed, time.time() - began)
+    write_summary(folder, summary | {"departures": list(departures)} | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
   return stop.exit_code
-
-
-def full_length(recipe: Recipe, num_envs: int) -> int:
-  """Iterations of a whole run: with fewer envs than the recipe's, more, for as many samples."""
-  return ceil(recipe.max_iterations * max(recipe.num_envs / num_envs, 1))
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
