@@ -1,8 +1,8 @@
 """Settings from the shell and from .env files: MJRL_<NAME> stands for a flag that was not given.
 
 Order: command line > --config > shell > .env.local > .env > the flag's default. The .env files are
-those of the current folder. Every MJRL_ key is checked, wherever it stands: an unknown one, or a bad
-value, is an error.
+those of the current folder. Every MJRL_ key is checked, wherever it stands: an unknown one, or a
+bad value, is an error.
 """
 
 import dataclasses

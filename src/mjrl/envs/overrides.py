@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from mjrl.envs.describe import describe
 from mjrl.envs.objections import objection
@@ -102,9 +102,10 @@ def _rebuilt(node: Any, tree: Any) -> Any:
       node, **{key: _rebuilt(getattr(node, key), branch) for key, branch in tree.items()}
     )
   if isinstance(node, Mapping):
-    items = {key: _rebuilt(v, tree[key]) if key in tree else v for key, v in node.items()}
-    return {key: item for key, item in items.items() if item is not _REMOVED}
-  return tuple(_rebuilt(v, tree[str(k)]) if str(k) in tree else v for k, v in enumerate(node))
+    rows = {key: _rebuilt(v, tree[key]) if key in tree else v for key, v in node.items()}
+    return {key: row for key, row in rows.items() if row is not _REMOVED}
+  items = cast(tuple[Any, ...], node)  # nothing else has parts
+  return tuple(_rebuilt(v, tree[str(k)]) if str(k) in tree else v for k, v in enumerate(items))
 
 
 def _refused_alone(task: Task, engine: str, values: Values) -> Values:
