@@ -15,6 +15,7 @@ from mjrl.cli.run_events import with_run_events
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
+from mjrl.learn.run_config import full_length
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -72,8 +73,10 @@ class PlannedRun:
       found.append(
         f"num_envs {resolved.num_envs}, the task's {resolved.backend} recipe has {usual}"
       )
-    if self.flags.max_iterations is not None:
-      found.append(f"max_iterations {self.flags.max_iterations}")
+    recipe = self.changed.task.recipes[resolved.backend]
+    whole, asked = full_length(recipe, resolved.num_envs), self.flags.max_iterations
+    if asked not in (None, whole):
+      found.append(f"max_iterations {asked}, a whole run has {whole}")
     rows = self.config.events.items()
     added = [
       f"events.{name}: {row['call']} at {row['when']} (events in {self.config.name})"
