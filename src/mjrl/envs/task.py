@@ -54,6 +54,13 @@ class Observation:
   clip: tuple[float, float] | None = None
   params: Mapping[str, Any] = field(default_factory=dict)
 
+  def __post_init__(self) -> None:
+    """Refuse numbers that describe no observation."""
+    if self.history < 1 or self.noise < 0 or self.delay_s < 0:
+      raise ValueError(
+        f"history {self.history}, noise {self.noise}, delay_s {self.delay_s}: at least 1, 0 and 0"
+      )
+
   def frames(self, history: int | None) -> int:
     """Frames given where `history` replaces the row's own number, if it keeps several."""
     return self.history if history is None or self.history == 1 else history
@@ -122,8 +129,6 @@ def obs(
 ) -> Observation:
   """An observation row."""
   check_params(fn, params)
-  if history < 1 or noise < 0 or delay_s < 0:
-    raise ValueError(f"history {history}, noise {noise}, delay_s {delay_s}: at least 1, 0 and 0")
   return Observation(
     fn=fn, noise=noise, history=history, delay_s=delay_s, scale=scale, clip=clip, params=params
   )
@@ -263,11 +268,17 @@ class Task:
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""
+    if self.physics_dt_s <= 0:
+      raise ValueError(f"{self.name}: physics_dt_s is {self.physics_dt_s}; it must be above 0")
     substeps = self.control_dt_s / self.physics_dt_s
     if abs(substeps - round(substeps)) > 1e-9 or round(substeps) < 1:
       raise ValueError(
         f"{self.name}: control_dt_s {self.control_dt_s} is not a whole multiple of "
         f"physics_dt_s {self.physics_dt_s}"
+      )
+    if self.episode_s < self.control_dt_s:
+      raise ValueError(
+        f"{self.name}: episode_s is {self.episode_s}; at least a control step, {self.control_dt_s}"
       )
     for group in ("policy", "critic"):
       if not self.observations.get(group):

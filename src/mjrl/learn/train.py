@@ -1,6 +1,7 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
 from mjrl.learn.interrupts import StopAsked
-from mjrl.learn.moments import RunEvents
+from mjrl.learn.moments import RunEvents, check_can_fire
 from mjrl.learn.options import Options
 from mjrl.learn.profile import Profile, table, write_report
+from mjrl.learn.run_config import run_config
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
@@ -38,6 +40,9 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  overrides: Mapping[str, Any] | None = None,
+  run_events: Mapping[str, Any] | None = None,
+  departures: Sequence[str] = (),
 ) -> int:
   """Train, and leave a run folder.
 
@@ -50,18 +55,24 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    overrides: path to value, of the numbers in `task` that are not its page's own.
+    run_events: the events in `task` that are not its page's own, as a configuration writes them.
+    departures: each way in which the run differs from the task's page, in words.
 
   Returns:
     The exit code: 0, or 128 + the number of the signal that stopped it.
 
   Raises:
     ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
-      number of envs, or no evaluation could find the best; nothing has been built by then.
+      number of envs, no evaluation could find the best, or an event could never fire; nothing has
+      been built by then.
   """
+  check_can_fire(task.events, options.eval_every)
   if options.eval_every is not None:
     check_best_metric(task, options.best_metric)
   recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
+  identity["set"] = dict(overrides or {})
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
   if checkpoint is not None:
@@ -90,21 +101,31 @@ def train(
   )
   folder = new_run_folder(log_dir, task.robot.name, task.name)
   iterations = max_iterations or recipe.max_iterations
-  about = {
+  config = run_config(
+    task=task.name,
+    resolved=resolved,
+    seed=seed,
+    iterations=iterations,
+    recurrent=recipe.memory is not None,
+    checkpoint=checkpoint,
+    options=options,
+    overrides=identity["set"],
+    run_events=run_events or {},
+  )
+  record = {
     "command": command,
-    "seed": seed,
-    "num_envs": resolved.num_envs,
+    "departures": list(departures),
     "threads": resolved.threads,
-    "max_iterations": iterations,
-    "resumed_from": str(checkpoint) if checkpoint else None,
-    **identity,
+    "torch_threads": resolved.torch_threads,
+    "task": identity["task"],
+    "recipe": identity["recipe"],
   }
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger, about),
+    sinks=open_sinks(folder, options.logger, config | record),
     events=RunEvents(task.events),
     evaluation=evaluation,
   )
@@ -135,7 +156,7 @@ def train(
       f"this run ends before iteration {eased_until}, from which on every reward is the task's "
       "own: the policy will have learned on eased ones"
     )
-  write_run(folder, **about)
+  write_run(folder, config, record)
   print(f"run folder: {folder}")
   profile = Profile(env.device) if options.profile else None
   if profile:
@@ -159,7 +180,8 @@ def train(
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
-    write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
+    summary = _summary(runner, resolved, seed, time.time() - began)
+    write_summary(folder, summary | {"departures": list(departures)} | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
     if profile:
       _show_profile(profile, options.profile_output)
