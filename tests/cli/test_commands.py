@@ -81,13 +81,16 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
   assert (resolved.num_envs, resolved.threads) == (5, 1)
   assert called.torch_threads == [resolved.torch_threads]
   assert given.pop("command").endswith(" ".join(argv))
+  assert given.pop("task").name == "hop.flat"
   assert given == {
-    "task": "hop.flat",
     "seed": 3,
     "max_iterations": None,
     "checkpoint": None,
     "log_dir": tmp_path / "here",
     "options": Options(tensorboard_port=7000),
+    "overrides": {},
+    "run_events": {},
+    "departures": ["num_envs 5, the task's native recipe has 16"],
   }
 
 
@@ -98,8 +101,8 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
   assert play.main([*argv, "--seed", "3", "--headless"]) == 0
   (given,) = called.play
   assert given.pop("resolved").num_envs == 64
+  assert given.pop("task").name == "hop.flat"
   assert given == {
-    "task": "hop.flat",
     "seed": 3,
     "agent": "random",
     "checkpoint": None,
@@ -147,7 +150,7 @@ def test_dry_run_builds_nothing(called, capsys, tmp_path, name):
   # Guards: a dry run that leaves a run folder, or takes as long as the run's start.
   extra = ["--agent", "zero"] if name == "play.py" else []
   assert COMMANDS[name](["--task", "hop.flat", "--dry-run", *extra]) == 0
-  assert not (called.train or called.play or called.torch_threads)
+  assert not (called.train or called.play)
   assert list(tmp_path.iterdir()) == []
   out = capsys.readouterr().out
   assert "hop.flat" in out and "native:cpu (auto: " in out and "nothing was built" in out
@@ -178,9 +181,9 @@ def test_the_first_process_says_what_all_do(called, capsys, monkeypatch):
   assert train.main(argv) == 0
   out = capsys.readouterr().out
   assert "5 (given), in each of 2 processes: 10 in all" in out
-  assert "num_envs 2 x 5, the task's native recipe has 16" in out
+  assert "2 processes of 5 envs each" in out
   as_torchrun(monkeypatch, 1)
-  assert train.main([*argv, "--resume"]) == 0  # the first one looks for the checkpoint, for all
+  assert train.main(argv) == 0
   assert capsys.readouterr() == ("", "")
 
 
@@ -204,6 +207,11 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
     ("train.py", ["--task", "hop.flat", "--profile_output", "a"], 2, "no effect without --profile"),
     ("train.py", ["--task", "hop.flat", "--profile", "--profile_output", "."], 2, "is a folder"),
+    ("train.py", ["--task", "hop.flat", "--best_metric", "eval/a"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--num_eval_episodes", "9"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--best_metric", "x"], 2, "no effect without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--num_eval_episodes", "3"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--profile_output", "x"], 2, "without --profile"),
     ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
     ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
     ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),

@@ -187,7 +187,8 @@ def test_two_processes_learn_one_policy(tmp_path, start_two):
   # log of the first one's envs only; two processes of half the envs each whose rollouts are as
   # long as those of one with half; files that two write at once.
   iterations = 24  # the recipe's, whose 8 envs are 4 in each process
-  processes = start_two("--seed", "3")
+  # One evaluates, and the other waits.
+  processes = start_two("--seed", "3", "--eval_every", "12", "--num_eval_episodes", "2")
   said, ranks = finish(tmp_path, processes)
   assert [process.returncode for process in processes] == [0, 0], said
   assert_in_step(ranks)
@@ -218,7 +219,16 @@ def test_two_processes_learn_one_policy(tmp_path, start_two):
   assert "4 (given), in each of 2 processes: 8 in all" in out
   folder = run_folder(tmp_path)
   names = sorted(path.name.split(".")[0] for path in folder.iterdir())
-  assert names == ["events", "model_19", "model_23", "model_9", "run", "scalars", "summary"]
+  assert names == [
+    "events",
+    "model_19",
+    "model_23",
+    "model_9",
+    "model_best",
+    "run",
+    "scalars",
+    "summary",
+  ]
   saved = checkpoints.read(folder / f"model_{iterations - 1}.pt")
   assert same(saved["actor_state_dict"], dict(ranks[1]["networks"]["actor_state_dict"])) == []
   summary = json.loads((folder / "summary.json").read_text())

@@ -65,11 +65,12 @@ def test_a_run_leaves_its_files(run, capsys):
 
   described = yaml.safe_load((folder / "run.yaml").read_text())
   assert described["seed"] == 3 and described["num_envs"] == 8 and described["max_iterations"] == 2
-  assert described["backend"] == "native:cpu"
-  assert described["recipe"]["rollout_steps"] == 4
-  assert described["task"]["rewards"]["gait"]["weight"] == 1.0
-  assert described["versions"]["mujoco"].startswith("4.")
-  assert described["command"] == "train.py --task jumper.tripod"
+  assert (described["backend"], described["device"]) == ("native", "cpu")
+  record = described["record"]
+  assert record["recipe"]["rollout_steps"] == 4
+  assert record["task"]["rewards"]["gait"]["weight"] == 1.0
+  assert record["versions"]["mujoco"].startswith("4.")
+  assert record["command"] == "train.py --task jumper.tripod"
 
   summary = json.loads((folder / "summary.json").read_text())
   assert summary["iterations"] == 2 and summary["env_steps"] == 2 * 4 * 8
@@ -80,7 +81,7 @@ def test_a_run_leaves_its_files(run, capsys):
   saved = torch.load(folder / "model_1.pt", weights_only=True)
   assert saved["iteration"] == 1 and saved["env_steps"] == 64
   assert saved["actor_state_dict"]["mlp.0.weight"].shape == (16, 3 * 3 + 2 + 4 * 20)  # one frame
-  assert saved["task"] == described["task"] and saved["recipe"] == described["recipe"]
+  assert saved["task"] == record["task"] and saved["recipe"] == record["recipe"]
   out = capsys.readouterr().out
   for label in (
     "Mean action std",
@@ -143,7 +144,7 @@ def test_a_resumed_run_goes_on(run, small, capsys):
   assert 0.9 < resumed["curriculum"]["gait_width"]["average"] < 1.3
   rates = [c["optimizer_state_dict"]["param_groups"][0]["lr"] for c in (saved, resumed)]
   assert rates[0] < 5e-4 and rates[1] <= rates[0]
-  assert yaml.safe_load((second / "run.yaml").read_text())["resumed_from"] == str(path)
+  assert yaml.safe_load((second / "run.yaml").read_text())["checkpoint"] == str(path)
 
 
 def test_what_is_restored_is_what_was_saved(small, make_runner):

@@ -49,6 +49,7 @@ class Step:
   observations    group to (N, width), of the new episode where one began
   reward          (N,)
   terminated      (N,) bool, ended in failure;  timed_out (N,) bool, ended by its length alone
+  failed          termination to (N,) bool; "diverged" is there if some env did
   terminal        group to (N, width) as it was before new episodes began; None if none timed out
   state           at the end of the step, before new episodes began
   """
@@ -57,6 +58,7 @@ class Step:
   reward: Tensor
   terminated: Tensor
   timed_out: Tensor
+  failed: Mapping[str, Tensor]
   terminal: dict[str, Tensor] | None
   state: State
 
@@ -226,6 +228,7 @@ class Env:
       reward=reward,
       terminated=terminated,
       timed_out=timed_out,
+      failed=failed,
       terminal=terminal,
       state=s,
     )
@@ -319,6 +322,7 @@ class Env:
     rows = {f"rewards.{k}": row for k, row in task.rewards.items()}
     rows |= {f"terminations.{k}": row for k, row in task.terminations.items()}
     rows |= {f"metrics.{k}": row for k, row in task.metrics.items()}
+    rows |= {"success": task.success} if task.success else {}
     for name, row in rows.items():
       try:
         found = row.fn(self.state, **row.params)

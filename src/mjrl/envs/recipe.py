@@ -9,6 +9,8 @@ from mjrl.names import nearest
 BOOTSTRAPS = ("terminal", "previous")
 ENGINES = ("native", "warp")
 MEMORIES = ("lstm", "gru")
+ACTIVATIONS = ("elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu")
+ACTIVATIONS += ("swish", "mish", "identity")
 _LONGEST = 8  # times a recipe's rollout: with hardly any envs, an iteration still ends soon
 
 
@@ -115,13 +117,26 @@ class Recipe:
   curriculum: Mapping[str, Anneal]
 
   def __post_init__(self) -> None:
-    """Refuse counts below one, and a name that is none."""
+    """Refuse counts and numbers with which nothing could be learned, and a name that is none."""
     counts = ("num_envs", "rollout_steps", "max_iterations", "save_every", "epochs", "mini_batches")
     for name in counts:
       if getattr(self, name) < 1:
         raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be at least 1")
     if self.history is not None and self.history < 1:
       raise ValueError(f"recipe: history is {self.history}; at least 1, or None for the rows' own")
+    for name in ("actor_hidden", "critic_hidden"):
+      if min(getattr(self, name), default=0) < 1:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; layers of at least 1 each")
+    for name in ("init_std", "learning_rate", "desired_kl", "clip", "max_grad_norm"):
+      if getattr(self, name) <= 0:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be above 0")
+    for name in ("gamma", "lam"):
+      if not 0 <= getattr(self, name) <= 1:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be in 0..1")
+    if self.activation not in ACTIVATIONS:
+      raise ValueError(
+        f"recipe: activation {self.activation!r}; {nearest(self.activation, ACTIVATIONS)}"
+      )
     if self.bootstrap not in BOOTSTRAPS:
       raise ValueError(
         f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
@@ -150,6 +165,11 @@ class Recipe:
         f"num_envs is {envs} with a memory and {parts} mini-batches: each is of the same number of "
         f"envs, 2 or more; take {' or '.join(map(str, sorted({fewer, more})))}"
       )
+
+
+def with_memory(recipe: Recipe, memory: Memory) -> Recipe:
+  """The recipe with a memory, and without the mirrored samples that it excludes."""
+  return replace(recipe, memory=memory, mirror_augmentation=False, mirror_coef=0.0)
 
 
 def for_envs(recipe: Recipe, num_envs: int, processes: int = 1) -> Recipe:

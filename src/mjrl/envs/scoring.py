@@ -140,13 +140,15 @@ class Metrics:
     self._totals = torch.zeros(len(rows), device=device)
     self._shares = torch.zeros(len(rows), device=device)
 
-  def add(self, s: State) -> None:
-    """Count one control step."""
+  def add(self, s: State, counted: Tensor | None = None) -> None:
+    """Count one control step, of the `counted` envs, (N,) bool, or of all."""
     if not self.rows:
       return
     pairs = [row.fn(s, **row.params) for row in self.rows.values()]
     values = torch.stack([value for value, _ in pairs])
     shares = torch.stack([share for _, share in pairs])
+    if counted is not None:  # chosen, not multiplied: an env that does not count may be no number
+      values, shares = torch.where(counted, values, 0.0), torch.where(counted, shares, 0.0)
     self._totals += torch.linalg.vecdot(values, shares)
     self._shares += shares.sum(1)
 

@@ -14,6 +14,7 @@ from mjrl.envs.describe import differences
 from mjrl.envs.recipe import Recipe
 from mjrl.learn.atomic import write_bytes
 
+BEST = "model_best.pt"  # never found by itself: it is loaded where it is named
 _NAME = re.compile(r"model_(\d+)\.pt$")
 
 

@@ -36,6 +36,20 @@ class Moment:
   rank: int = 0
 
 
+def check_can_fire(events: Mapping[str, Event], eval_every: int | None) -> None:
+  """Refuse an event at a moment that never comes.
+
+  Raises:
+    ValueError: an event of evaluations, and nothing is evaluated.
+  """
+  for name, event in events.items():
+    if event.when.startswith("eval_") and eval_every is None:
+      raise ValueError(
+        f"event {name} is of {event.when}, which never comes: there is no evaluation; "
+        "give --eval_every N or leave the event out"
+      )
+
+
 class RunEvents:
   """Calls a task's run events, in the order of its table."""
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,9 @@ from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
 from mjrl.learn.distributed import averaged, from_first, gathered, summed
+from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.moments import Moment, RunEvents
+from mjrl.learn.policy import NetworkPolicy
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
@@ -50,6 +53,7 @@ class Runner(OnPolicyRunner):
     sinks: Sequence[Sink] = (),
     events: RunEvents | None = None,
     ranks: Ranks = ALONE,
+    evaluation: Evaluation | None = None,
   ) -> None:
     """Build networks and storage.
 
@@ -61,6 +65,7 @@ class Runner(OnPolicyRunner):
       sinks: what takes the scalars of every iteration.
       events: the task's own, of the run.
       ranks: which process of a distributed run this is, see `mjrl.learn.distributed.joined`.
+      evaluation: of the policy, every so often.
     """
     self.ranks = ranks
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
@@ -74,6 +79,10 @@ class Runner(OnPolicyRunner):
     self.last_log: dict[str, float] = {}
     self.first_reward: float | None = None
     self.newest: Path | None = None
+    self.evaluation = evaluation
+    self.best: dict[str, Any] | None = None  # "metric", "value" and "iteration"
+    # Copied now, since torch copies no model from which something was computed for a gradient.
+    self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
     self._between_iterations = True
     self._world: dict[str, Any] = {}
     self._learned: dict[str, Any] = {}
@@ -83,27 +92,29 @@ class Runner(OnPolicyRunner):
     num_learning_iterations: int,
     stop: Callable[[], bool] = lambda: False,
     after_step: Callable[[], None] = lambda: None,
+    agreed: Callable[[], bool] | None = None,
   ) -> None:
     """Learn; saves every so often, and at the end, whatever the end is.
 
     Args:
       num_learning_iterations: to run from here on.
-      stop: asked between control steps, in a distributed run between iterations; True ends the
-        run.
+      stop: asked between control steps; True ends the run.
       after_step: called after every control step.
+      agreed: asked between iterations alone, in place of `stop`: the processes of a distributed run
+        end together.
     """
     first = self.next_iteration
     last = first + num_learning_iterations - 1
     display = Display(first, last)
     obs = self.env.get_observations()
     self.alg.train_mode()
-    within = stop if self.ranks.alone else lambda: False
+    within = (lambda: False) if agreed else stop
     self._learned = {}
     try:
       if not self.ranks.alone:
         self.alg.broadcast_parameters()
       self._fire("train_start")
-      while self.next_iteration <= last and not stop():
+      while self.next_iteration <= last and not (agreed or stop)():
         start = time.perf_counter()
         obs, complete = self._collect(obs, within, after_step)
         if not complete:
@@ -114,7 +125,8 @@ class Runner(OnPolicyRunner):
         self.next_iteration += 1
         self.env_steps += self._steps_per_iteration
         times = Times(collected - start, time.perf_counter() - collected)
-        self._end_iteration(display, losses, times)
+        evaluate = self.evaluation and self.evaluation.due(self.next_iteration - 1, first, last)
+        self._end_iteration(display, losses, times, stop if evaluate else None)
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
@@ -142,10 +154,18 @@ class Runner(OnPolicyRunner):
       self.alg.compute_returns(obs)
     return obs, True
 
-  def _end_iteration(self, display: Display, losses: dict[str, float], times: Times) -> None:
+  def _end_iteration(
+    self,
+    display: Display,
+    losses: dict[str, float],
+    times: Times,
+    stop_evaluation: Callable[[], bool] | None,
+  ) -> None:
     """Measure, log, and note where a run that is stopped within the next iteration goes on."""
     self.last_log = scalars = self._scalars(losses, times)
     self._mark()
+    if stop_evaluation:
+      scalars |= self._evaluate(stop_evaluation)
     if self.events.wanted("iteration"):
       self._fire("iteration", scalars=scalars)
       self._mark()  # an event may have changed the world
@@ -156,11 +176,26 @@ class Runner(OnPolicyRunner):
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
-    display.block(self.next_iteration - 1, scalars, [*notes, *self._take_notes()])
+    notes += self._take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
+    display.block(self.next_iteration - 1, scalars, notes)
 
   def _take_notes(self) -> list[str]:
     ours, *others = gathered(self.mjrl_env.take_notes())
     return ours + [f"rank {k}: {note}" for k, notes in enumerate(others, 1) for note in notes]
+
+  def _evaluate(self, stop: Callable[[], bool]) -> dict[str, float]:
+    """The scalars of an evaluation, none where it was stopped; the best policy is kept."""
+    assert self.evaluation and self._evaluated  # there is something that is due
+    self._evaluated.load_state_dict(self.alg.get_policy().state_dict())
+    fire = partial(self._fire, env=self.evaluation.env)
+    scalars = self.evaluation.run(NetworkPolicy(self._evaluated), stop=stop, fire=fire)
+    if scalars is None:
+      return {}
+    if best := self.evaluation.better(scalars, self.next_iteration - 1, self.best):
+      self.best, path = best, self.folder / checkpoints.BEST
+      checkpoints.write(path, self._content())
+      self._fire("checkpoint", checkpoint=path)
+    return scalars
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
     """Everything that is logged of the iteration that has just been done."""
@@ -202,7 +237,7 @@ class Runner(OnPolicyRunner):
       self._learned |= copy.deepcopy(self.alg.save())
     self._between_iterations = True
 
-  def _fire(self, event: str, **more: Any) -> None:
+  def _fire(self, event: str, *, env: Env | None = None, **more: Any) -> None:
     self.events.fire(
       Moment(
         event=event,
@@ -210,7 +245,7 @@ class Runner(OnPolicyRunner):
         folder=self.folder,
         iteration=self.next_iteration - 1,
         env_steps=self.env_steps,
-        env=self.mjrl_env,
+        env=env or self.mjrl_env,
         **more,
       )
     )
@@ -221,11 +256,15 @@ class Runner(OnPolicyRunner):
       return
     iteration = self._learned["iteration"]
     path = self.folder / f"model_{iteration}.pt"
-    checkpoints.write(path, self.alg.save() | self.identity | self._learned)
+    checkpoints.write(path, self._content())
     if self.ranks.alone:
       resume.write(self.folder, iteration, self.identity["backend"], self._world)
     self.newest = path
     self._fire("checkpoint", checkpoint=path)
+
+  def _content(self) -> dict[str, Any]:
+    """What every checkpoint holds."""
+    return {**self.alg.save(), **self.identity, **self._learned, "best": self.best}
 
   def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:
     """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last.
@@ -238,6 +277,8 @@ class Runner(OnPolicyRunner):
     self.next_iteration = saved["iteration"] + 1
     self.env_steps = saved["env_steps"]
     self.mjrl_env.load_curriculum(saved["curriculum"])
+    # With another weight or noise, what was the best is of another scale.
+    self.best = saved.get("best") if saved["task"] == self.identity["task"] else None
     if world is not None:
       self.mjrl_env.load(world["env"])
       self.alg.load_memory(world["memory"])

@@ -1,6 +1,7 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.distributed import check_alike, from_first, others_reachable
+from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
 from mjrl.learn.interrupts import StopAsked
-from mjrl.learn.moments import RunEvents
+from mjrl.learn.moments import RunEvents, check_can_fire
 from mjrl.learn.options import Options
 from mjrl.learn.profile import Profile, table, write_report
+from mjrl.learn.run_config import run_config
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
@@ -38,6 +41,9 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  overrides: Mapping[str, Any] | None = None,
+  run_events: Mapping[str, Any] | None = None,
+  departures: Sequence[str] = (),
 ) -> int:
   """Train, and leave a run folder.
 
@@ -53,20 +59,28 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    overrides: path to value, of the numbers in `task` that are not its page's own.
+    run_events: the events in `task` that are not its page's own, as a configuration writes them.
+    departures: each way in which the run differs from the task's page, in words.
 
   Returns:
     The exit code: 0, or 128 + the number of the signal that stopped it.
 
   Raises:
-    ValueError: the checkpoint is broken or does not fit, or the recipe's memory does not fit the
-      number of envs; nothing has been built by then.
+    ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
+      number of envs, no evaluation could find the best, or an event could never fire; nothing has
+      been built by then.
     ConnectionError: another process of the run is gone.
   """
+  check_can_fire(task.events, options.eval_every)
+  if options.eval_every is not None:
+    check_best_metric(task, options.best_metric)
   ranks = resolved.ranks
   if not ranks.first:
     options = Options()
   recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs, ranks.world_size)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
+  identity["set"] = dict(overrides or {})
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
   if checkpoint is not None and ranks.first:
@@ -77,12 +91,14 @@ def train(
   check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
 
   model = compile_scene(task)
+  engine_bytes = engine_bytes_per_env(model)
   check_memory(
     resolved.num_envs,
-    engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe),
+    engine_bytes + _rollout_bytes_per_env(task, recipe),
+    fixed_bytes=engine_bytes * num_eval_envs(options, resolved.num_envs),
     sharing=ranks.local_world_size,
   )
-  of_networks, of_env = streams(seed, 2, ranks.rank)
+  of_networks, of_env, of_evaluation = streams(seed, 3, ranks.rank)
   torch.manual_seed(of_networks)
   env = Env(
     task,
@@ -96,24 +112,38 @@ def train(
   folder = from_first(
     new_run_folder(log_dir, task.robot.name, task.name) if ranks.first else log_dir
   )
-  about = {
+  evaluation = open_evaluation(
+    task, resolved, model, of_evaluation, history=recipe.history, options=options
+  )
+  config = run_config(
+    task=task.name,
+    resolved=resolved,
+    seed=seed,
+    iterations=iterations,
+    recurrent=recipe.memory is not None,
+    checkpoint=checkpoint,
+    options=options,
+    overrides=identity["set"],
+    run_events=run_events or {},
+  )
+  record = {
     "command": command,
-    "seed": seed,
+    "departures": list(departures),
     "processes": ranks.world_size,
-    "num_envs": resolved.num_envs,
     "threads": resolved.threads,
-    "max_iterations": iterations,
-    "resumed_from": str(checkpoint) if checkpoint else None,
-    **identity,
+    "torch_threads": resolved.torch_threads,
+    "task": identity["task"],
+    "recipe": identity["recipe"],
   }
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger, about) if ranks.first else [],
+    sinks=open_sinks(folder, options.logger, config | record) if ranks.first else [],
     events=RunEvents(task.events),
     ranks=ranks,
+    evaluation=evaluation,
   )
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
@@ -135,6 +165,8 @@ def train(
     for part in ("task", "recipe"):
       for line in differences(saved[part], identity[part]):
         print(f"the checkpoint's {part} was another: {line}")
+    if saved.get("best") and not runner.best:
+      print("the best evaluation is looked for anew: the one before was of another task")
     print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
   eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
   if runner.next_iteration + iterations < eased_until:
@@ -143,7 +175,7 @@ def train(
       "own: the policy will have learned on eased ones"
     )
   if ranks.first:
-    write_run(folder, **about)
+    write_run(folder, config, record)
   print(f"run folder: {folder}")
   profile = Profile(env.device) if options.profile else None
   if profile:
@@ -155,8 +187,9 @@ def train(
     with stop, TensorBoard(folder, options.tensorboard_port), others_reachable():
       runner.learn(
         iterations,
-        stop=(lambda: bool(stop)) if ranks.alone else stop.agreed,
+        stop=lambda: bool(stop),
         after_step=(lambda: window.draw(env)) if window else (lambda: None),
+        agreed=None if ranks.alone else stop.agreed,
       )
   except BaseException as error:
     failed = f"{type(error).__name__}: {error}"
@@ -168,7 +201,8 @@ def train(
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
     if ranks.first:
-      write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
+      summary = _summary(runner, resolved, seed, time.time() - began)
+      write_summary(folder, summary | {"departures": list(departures)} | end)
     _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
     if profile:
       _show_profile(profile, options.profile_output)
@@ -212,6 +246,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
     "checkpoint": runner.newest.name if runner.newest else None,
+    "best": runner.best,
   }
 
 
@@ -228,6 +263,8 @@ def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
   print(f"{f'stopped by {ended_by}' if ended_by else 'done'}: {runner.newest}")
+  if runner.best:
+    print("best: {metric} {value:.4g} at iteration {iteration}".format(**runner.best))
   print(
     "a finished run is not a result; measure it: "
     f"python scripts/play.py --task {task} --headless --measure"
