@@ -12,7 +12,7 @@ import pytest
 from mjrl import tasks
 from mjrl.cli import play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
-from mjrl.envs.recipe import RECURRENT
+from mjrl.envs.recipe import RECURRENT, for_envs
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.cpus import cgroup_folders
@@ -90,7 +90,7 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
     "options": Options(tensorboard_port=7000),
     "overrides": {},
     "run_events": {},
-    "departures": ["num_envs 5, the task's native recipe has 16"],
+    "departures": ["recipe.num_envs: 16 -> 5", "recipe.rollout_steps: 24 -> 77"],
   }
 
 
@@ -129,20 +129,22 @@ def test_recurrent_gives_any_task_a_memory(called, capsys, monkeypatch, name):
   monkeypatch.setattr(tasks, "build", lambda _: task)
   assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
   given = called.train[0]["task"]
-  assert given.recipes["native"] == replace(task.recipes["native"], memory=RECURRENT)
+  recipe = for_envs(task.recipes["native"], 16)
+  assert given.recipes["native"] == replace(recipe, memory=RECURRENT)
   assert replace(given, recipes=task.recipes) == task
-  assert "recurrent: lstm of 1 x 64 in policy and critic" in capsys.readouterr().out
+  assert "recipe.memory: None -> {'kind': 'lstm'" in capsys.readouterr().out
 
 
-def test_recurrent_with_a_recipe_that_mirrors_is_refused(called, capsys, monkeypatch):
-  # Guards: a run that ends in rsl_rl, minutes later.
+def test_recurrent_switches_mirroring_off_and_says_so(called, capsys, monkeypatch):
+  # Guards: a run that ends in rsl_rl, minutes later; a loss that is gone and nobody knows.
   task = import_module(PAGES[TASK]).task()
   mirrors = replace(task, recipes={"native": task.recipes["warp"]})
   monkeypatch.setattr(tasks, "build", lambda _: mirrors)
-  assert train.main(["--task", "hop.flat", "--recurrent"]) == 2
-  says = capsys.readouterr().err
-  assert f"error: --recurrent with {TASK}'s native recipe: " in says and "no mirror image" in says
-  assert not called.train
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
+  assert "recipe.mirror_coef: 1.0 -> 0.0" in capsys.readouterr().out
+  argv = ["--task", "hop.flat", "--recurrent", "--set", "recipe.mirror_coef=0.5"]
+  assert train.main(argv) == 2 and len(called.train) == 1
+  assert "no mirror image" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -164,7 +166,7 @@ def test_the_banner_says_where_values_come_from(called, capsys, monkeypatch):
   assert "3 (given)" in out
   assert "1 (MJRL_CPU_THREADS in the shell)" in out
   assert "(drawn)" in out
-  assert "num_envs 3, the task's native recipe has 16" in out
+  assert "recipe.num_envs: 16 -> 3" in out
 
 
 def test_a_drawn_seed_differs_between_runs(called):

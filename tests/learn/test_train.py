@@ -328,7 +328,7 @@ def test_fewer_envs_make_longer_rollouts(small, run):
   # Guards: a run of 64 envs that learns from half the samples, because the recipe is made for 128.
   _, folder = run(resolved=resolved(num_envs=3))
   described = yaml.safe_load((folder / "run.yaml").read_text())
-  assert described["recipe"]["rollout_steps"] == 11  # four steps of eight envs
+  assert described["record"]["recipe"]["rollout_steps"] == 11  # four steps of eight envs
   recipe = small.recipes["native"]
   lengths = [for_envs(recipe, num_envs).rollout_steps for num_envs in (1, 4, 8, 32)]
   assert lengths == [32, 8, 4, 4]
