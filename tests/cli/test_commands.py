@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,7 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
   assert (resolved.num_envs, resolved.threads) == (5, 1)
   assert called.torch_threads == [resolved.torch_threads]
   assert given.pop("command").endswith(" ".join(argv))
+  assert not given.pop("stop")
   assert given == {
     "task": "hop.flat",
     "seed": 3,
@@ -83,6 +85,16 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
     "log_dir": tmp_path / "here",
     "options": Options(tensorboard_port=7000),
   }
+
+
+def test_a_signal_before_the_training_reaches_it(called, monkeypatch):
+  # Guards: a stop while torch loads or the world is built, that leaves half a run folder, or is
+  # forgotten.
+  monkeypatch.setattr(train, "start_torch", lambda _: signal.raise_signal(signal.SIGTERM))
+  before = signal.getsignal(signal.SIGTERM)
+  train.main(["--task", "hop.flat"])
+  assert called.train[0]["stop"].exit_code == 128 + signal.SIGTERM
+  assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_play_passes_on_what_was_asked(called, tmp_path):

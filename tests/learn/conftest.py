@@ -41,7 +41,7 @@ def small():
 def make_runner(tmp_path):
   """A runner on native:cpu that writes into the test's folder."""
 
-  def make(task, num_envs=8, seed=0, **changes):
+  def make(task, num_envs=8, seed=0, keep_last=None, **changes):
     recipe = replace(task.recipes["native"], **changes)
     torch.manual_seed(seed)
     backend = NativeBackend(compile_scene(task), num_envs, 2)
@@ -50,6 +50,6 @@ def make_runner(tmp_path):
     folder.mkdir()
     identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
     sinks, events = open_sinks(folder, "tensorboard"), RunEvents(task.events)
-    return Runner(env, recipe, folder, identity, sinks=sinks, events=events)
+    return Runner(env, recipe, folder, identity, sinks=sinks, events=events, keep_last=keep_last)
 
   return make

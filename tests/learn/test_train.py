@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -17,8 +19,10 @@ from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
+from mjrl.learn.run_folder import new_run_folder
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
@@ -44,6 +48,7 @@ def run(small, tmp_path):
       "log_dir": tmp_path / "logs",
       "command": "train.py --task jumper.tripod",
       "options": Options(),
+      "stop": StopAsked(),
     }
     before = set((tmp_path / "logs").glob("jumper/*/*"))
     code = train(**options | changes)
@@ -59,7 +64,7 @@ def test_a_run_leaves_its_files(run, capsys):
   assert code == 0 and folder.parent.name == "jumper.tripod"
   assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?", folder.name)
   names = {path.name.split(".")[0] for path in folder.iterdir()}
-  assert {"run", "model_1", "resume", "events", "summary"} == names
+  assert {"run", "model_1", "resume_1", "events", "summary"} == names
 
   described = yaml.safe_load((folder / "run.yaml").read_text())
   assert described["seed"] == 3 and described["num_envs"] == 8 and described["max_iterations"] == 2
@@ -96,6 +101,48 @@ def test_two_runs_at_once_get_two_folders(run):
   # Guards: a run that writes into another's folder because both began in the same second.
   folders = [run(max_iterations=1)[1] for _ in range(2)]
   assert folders[0] != folders[1]
+
+
+def test_runs_that_begin_at_once_get_a_folder_each(tmp_path):
+  # Guards: the same, of runs that look at the same moment.
+  barrier = threading.Barrier(16)
+
+  def begin(_):
+    barrier.wait()
+    return new_run_folder(tmp_path, "jumper", "jumper.tripod")
+
+  with ThreadPoolExecutor(16) as pool:
+    folders = list(pool.map(begin, range(16)))
+  assert len(set(folders)) == 16
+
+
+def test_a_stop_while_building_leaves_no_folder(run, tmp_path, capsys):
+  # Guards: an empty run folder that looks like a run, after Ctrl-C in the first second.
+  stop = StopAsked()
+  stop.signal = signal.SIGINT
+  with pytest.raises(ValueError, match="unpack"):  # there is no folder
+    run(stop=stop)
+  assert "stopped before the run began: no folder was made" in capsys.readouterr().out
+
+
+def test_a_signal_while_tensorboard_starts_is_heard(run, monkeypatch):
+  # Guards: a stop before the first iteration that leaves a server running, or no summary.
+  real, servers = subprocess.Popen, []
+
+  def interrupted(*args, **more):
+    servers.append(real(*args, **more))
+    signal.raise_signal(signal.SIGTERM)
+    return servers[0]
+
+  monkeypatch.setattr(training, "write_run", lambda *_, **__: None)  # it asks git, by Popen too
+  monkeypatch.setattr(subprocess, "Popen", interrupted)
+  with StopAsked() as stop:
+    code, folder = run(stop=stop, options=Options(tensorboard_port=6200))
+  assert code == 128 + signal.SIGTERM
+  assert servers[0].poll() is not None
+  summary = json.loads((folder / "summary.json").read_text())
+  assert summary["stopped_by"] == "SIGTERM" and summary["iterations"] == 0
+  assert summary["checkpoint"] is None
 
 
 def weights(folder, name):
@@ -213,23 +260,27 @@ def test_a_wrong_checkpoint_stops_before_anything_is_built(run, small, tmp_path,
 
 SCRIPT = """
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from mjrl import tasks
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.sim.resolve import Resolved
 
 task = tasks.build("jumper.tripod")
 recipe = replace(task.recipes["native"], rollout_steps=4, actor_hidden=(16,), critic_hidden=(16,))
-sys.exit(train(
-  task=replace(task, recipes={"native": recipe}),
-  resolved=Resolved(
-    backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
-  ),
-  seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="",
-  options=Options(),
-))
+with StopAsked() as stop:
+  sys.exit(train(
+    task=replace(task, recipes={"native": recipe}),
+    resolved=Resolved(
+      backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
+    ),
+    seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="",
+    options=Options(), stop=stop,
+  ))
 """
 
 

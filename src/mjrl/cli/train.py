@@ -13,6 +13,7 @@ from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import Plan, prepare, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 
 SETTINGS = {
@@ -35,10 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   if flags.list:
     print(task_table(tasks.TASKS))
     return 0
-  return without_traceback(lambda: _run(flags, argv))
+  with StopAsked() as stop:
+    return without_traceback(lambda: _run(flags, argv, stop))
 
 
-def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
+def _run(flags: TrainFlags, argv: Sequence[str], stop: StopAsked) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, sources = apply_settings(flags, argv, SETTINGS, settings)
   check(flags, sources)
@@ -86,6 +88,7 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
       profile=flags.profile,
       profile_output=flags.profile_output,
     ),
+    stop=stop,
   )
 
 

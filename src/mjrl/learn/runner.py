@@ -16,6 +16,7 @@ from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
+from mjrl.learn.failures import CHECKPOINT, CONSOLE, PRUNE, SCALARS, WORLD, Failures
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
@@ -46,6 +47,7 @@ class Runner(OnPolicyRunner):
     *,
     sinks: Sequence[Sink] = (),
     events: RunEvents | None = None,
+    keep_last: int | None = None,
   ) -> None:
     """Build networks and storage.
 
@@ -56,6 +58,7 @@ class Runner(OnPolicyRunner):
       identity: plain values that every checkpoint carries, "task" and "recipe" among them.
       sinks: what takes the scalars of every iteration.
       events: the task's own, of the run.
+      keep_last: how many of the newest checkpoints to keep; None keeps all.
     """
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
       super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
@@ -68,6 +71,8 @@ class Runner(OnPolicyRunner):
     self.last_log: dict[str, float] = {}
     self.first_reward: float | None = None
     self.newest: Path | None = None
+    self.failures = Failures()
+    self._keep_last, self._written = keep_last, list[Path]()
     self._between_iterations = True
     self._world: dict[str, Any] = {}
     self._curriculum: dict[str, dict[str, float]] = {}
@@ -107,12 +112,13 @@ class Runner(OnPolicyRunner):
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
-      display.close()
       # With an update half done there is nothing that belongs together; the last one was saved.
-      if self.next_iteration > first and self._between_iterations:
+      if self.next_iteration > first and self._between_iterations and not self._is_saved():
         self.save_checkpoint()
       for sink in self.sinks:
-        sink.close()
+        with self.failures.survived(SCALARS):
+          sink.close()
+      display.close()
     self._fire("train_end", checkpoint=self.newest)
 
   def _collect(
@@ -138,9 +144,12 @@ class Runner(OnPolicyRunner):
       self._fire("iteration", scalars=scalars)
       self._mark()  # an event may have changed the world
     for sink in self.sinks:
-      sink.write(self.next_iteration - 1, scalars)
+      with self.failures.survived(SCALARS):
+        sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
-    display.block(self.next_iteration - 1, scalars, [*notes, *self.mjrl_env.take_notes()])
+    notes += self.mjrl_env.take_notes()
+    with self.failures.survived(CONSOLE):
+      display.block(self.next_iteration - 1, scalars, notes)
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
     """Everything that is logged of the iteration that has just been done."""
@@ -184,20 +193,37 @@ class Runner(OnPolicyRunner):
       )
     )
 
-  def save_checkpoint(self) -> Path:
-    """Write `model_<last finished iteration>.pt`."""
-    path = self.folder / f"model_{self.next_iteration - 1}.pt"
+  def _is_saved(self) -> bool:
+    """Whether the last finished iteration has its checkpoint."""
+    return self.newest is not None and checkpoints.iteration_of(self.newest) == (
+      self.next_iteration - 1
+    )
+
+  def save_checkpoint(self) -> None:
+    """Write `model_<last finished iteration>.pt`, its world before it, and prune older ones.
+
+    What cannot be written is said and counted in `failures`, and leaves what was there before.
+    """
+    iteration = self.next_iteration - 1
+    path = self.folder / f"model_{iteration}.pt"
     saved = self.alg.save() | self.identity
     saved |= {
-      "iteration": self.next_iteration - 1,
+      "iteration": iteration,
       "env_steps": self.env_steps,
       "curriculum": self._curriculum,
     }
-    checkpoints.write(path, saved)
-    resume.write(self.folder, self.next_iteration - 1, self.identity["backend"], self._world)
-    self.newest = path
+    with self.failures.survived(WORLD):
+      resume.write(self.folder, iteration, self.identity["backend"], self._world)
+    with self.failures.survived(CHECKPOINT):
+      checkpoints.write(path, saved)
+      self.newest = path
+      self._written.append(path)
+    if not self._is_saved():
+      return
+    with self.failures.survived(PRUNE):
+      resume.remove_others(self.folder, iteration)
+      checkpoints.prune(self._written, self._keep_last or len(self._written))
     self._fire("checkpoint", checkpoint=path)
-    return path
 
   def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:
     """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last.

@@ -24,16 +24,23 @@ class EventFile:
 
   def __init__(self, folder: Path) -> None:
     """Open one in a run's folder."""
-    self._writer = SummaryWriter(str(folder), flush_secs=10)
+    self._writer: SummaryWriter | None = SummaryWriter(str(folder), flush_secs=10)
 
   def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
     """See `Sink.write`."""
-    for name, value in scalars.items():
-      self._writer.add_scalar(name, value, iteration)
+    if self._writer is None:
+      return
+    try:
+      for name, value in scalars.items():
+        self._writer.add_scalar(name, value, iteration)
+    except OSError:
+      self._writer = None  # the thread that writes has died of it, and the file ends here
+      raise
 
   def close(self) -> None:
     """See `Sink.close`."""
-    self._writer.close()
+    if self._writer is not None:
+      self._writer.close()
 
 
 def open_sinks(folder: Path, logger: str) -> list[Sink]:

@@ -13,6 +13,7 @@ from mjrl.envs.recipe import Recipe
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
+from mjrl.learn.failures import CHECKPOINT, CONSOLE, SUMMARY
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
@@ -37,6 +38,7 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  stop: StopAsked,
 ) -> int:
   """Train, and leave a run folder.
 
@@ -49,9 +51,11 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    stop: asked before anything is written, and between control steps.
 
   Returns:
-    The exit code: 0, or 128 + the number of the signal that stopped it.
+    The exit code: 0; 1 if the last checkpoint or the summary could not be written; 128 + the number
+    of the signal that stopped it.
 
   Raises:
     ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
@@ -78,6 +82,9 @@ def train(
     anneal=recipe.curriculum,
     spread_starts=True,
   )
+  if stop:
+    print("stopped before the run began: no folder was made")
+    return stop.exit_code
   folder = new_run_folder(log_dir, task.robot.name, task.name)
   runner = Runner(
     env,
@@ -86,6 +93,7 @@ def train(
     identity,
     sinks=open_sinks(folder, options.logger),
     events=RunEvents(task.events),
+    keep_last=options.keep_last,
   )
   iterations = max_iterations or full_length(recipe, resolved.num_envs)
   if saved is not None:
@@ -120,9 +128,9 @@ def train(
   print(f"run folder: {folder}")
   began = time.time()
   window = None if options.headless else open_window(env)
-  stop, failed = StopAsked(), None
+  failed = None
   try:
-    with stop, TensorBoard(folder, options.tensorboard_port):
+    with TensorBoard(folder, options.tensorboard_port):
       runner.learn(
         iterations,
         stop=lambda: bool(stop),
@@ -135,9 +143,11 @@ def train(
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
-    write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
-    _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
-  return stop.exit_code
+    with runner.failures.survived(SUMMARY):
+      write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
+    with runner.failures.survived(CONSOLE):
+      _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
+  return runner.failures.exit_code or stop.exit_code
 
 
 def full_length(recipe: Recipe, num_envs: int) -> int:
@@ -178,11 +188,16 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
+    "file_failures": dict(runner.failures.counts),
     "checkpoint": runner.newest.name if runner.newest else None,
   }
 
 
 def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
+  if CHECKPOINT in runner.failures.open:
+    whole = f"the newest whole one is {runner.newest}" if runner.newest else "there is none"
+    print(f"the last checkpoint could not be written; {whole}")
+    return
   if runner.newest is None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
