@@ -91,10 +91,13 @@ def test_a_signal_before_the_training_reaches_it(called, monkeypatch):
   # Guards: a stop while torch loads or the world is built, that leaves half a run folder, or is
   # forgotten.
   monkeypatch.setattr(train, "start_torch", lambda _: signal.raise_signal(signal.SIGTERM))
-  before = signal.getsignal(signal.SIGTERM)
-  train.main(["--task", "hop.flat"])
-  assert called.train[0]["stop"].exit_code == 128 + signal.SIGTERM
-  assert signal.getsignal(signal.SIGTERM) == before
+  ours = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  try:
+    train.main(["--task", "hop.flat"])
+    assert called.train[0]["stop"].exit_code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN  # handed back
+  finally:
+    signal.signal(signal.SIGTERM, ours)
 
 
 def test_play_passes_on_what_was_asked(called, tmp_path):

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ from tensordict import TensorDict
 
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
+from mjrl.envs.task import at_run
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
 from mjrl.learn.interrupts import StopAsked
@@ -103,9 +106,15 @@ def test_two_runs_at_once_get_two_folders(run):
   assert folders[0] != folders[1]
 
 
-def test_runs_that_begin_at_once_get_a_folder_each(tmp_path):
-  # Guards: the same, of runs that look at the same moment.
-  barrier = threading.Barrier(16)
+def test_runs_that_begin_at_once_get_a_folder_each(tmp_path, monkeypatch):
+  # Guards: the same, of runs that look at the same moment, before any has made its folder.
+  barrier, mkdir = threading.Barrier(16), Path.mkdir
+
+  def slow(*args, **more):
+    time.sleep(0.01)
+    mkdir(*args, **more)
+
+  monkeypatch.setattr(Path, "mkdir", slow)
 
   def begin(_):
     barrier.wait()
@@ -220,6 +229,22 @@ def test_checkpoints_are_saved_every_so_often(small, make_runner):
   ]
 
 
+written = []
+
+
+def note(moment):
+  """A task's own event that wants every checkpoint."""
+  written.append(moment.checkpoint.name)
+
+
+def test_each_checkpoint_is_written_once(small, make_runner):
+  # Guards: a task's own event that exports, or uploads, the last one twice.
+  written.clear()
+  task = replace(small, events=small.events | {"note": at_run("checkpoint", note)})
+  make_runner(task, save_every=2).learn(4)
+  assert written == ["model_1.pt", "model_3.pt"]
+
+
 def test_a_stop_ends_after_the_step_and_saves(small, make_runner):
   # Guards: a stop that waits for the end of the run, or forgets what was learned.
   runner, asked = make_runner(small), []
@@ -261,6 +286,7 @@ def test_a_wrong_checkpoint_stops_before_anything_is_built(run, small, tmp_path,
 SCRIPT = """
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path

@@ -173,8 +173,10 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-  if not (torch.is_tensor(one) and torch.is_tensor(other)):
-    return type(one) is type(other) and (one == other or (one != one and other != other))
+  if type(one) is not type(other):
+    return False
+  if not torch.is_tensor(one):
+    return bool(one == other or (one != one and other != other))  # NaN is equal to NaN
   if one.dtype != other.dtype or one.shape != other.shape:
     return False
   bits = [value.contiguous().reshape(-1).view(torch.uint8) for value in (one, other)]
