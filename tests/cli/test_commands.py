@@ -1,6 +1,7 @@
 import importlib.machinery
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mjrl import tasks
-from mjrl.cli import play, prepare, train
+from mjrl.cli import planned, play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
 from mjrl.envs.recipe import RECURRENT, for_envs
 from mjrl.learn import checkpoints
@@ -82,6 +83,7 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
   assert called.torch_threads == [resolved.torch_threads]
   assert given.pop("command").endswith(" ".join(argv))
   assert given.pop("task").name == "hop.flat"
+  assert not given.pop("stop")
   assert given == {
     "seed": 3,
     "max_iterations": None,
@@ -92,6 +94,19 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
     "run_events": {},
     "departures": ["recipe.num_envs: 16 -> 5", "recipe.rollout_steps: 24 -> 77"],
   }
+
+
+def test_a_signal_before_the_training_reaches_it(called, monkeypatch):
+  # Guards: a stop while torch loads or the world is built, that leaves half a run folder, or is
+  # forgotten.
+  monkeypatch.setattr(planned, "start_torch", lambda _: signal.raise_signal(signal.SIGTERM))
+  ours = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  try:
+    train.main(["--task", "hop.flat"])
+    assert called.train[0]["stop"].exit_code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN  # handed back
+  finally:
+    signal.signal(signal.SIGTERM, ours)
 
 
 def test_play_passes_on_what_was_asked(called, tmp_path):

@@ -13,6 +13,7 @@ from mjrl.envs.task import Event, at_run, reward, term
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
 from mjrl.learn.evaluation import Evaluation, check_best_metric, scalar_names
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
 from mjrl.learn.train import train
@@ -249,6 +250,7 @@ def run(tmp_path):
       "log_dir": logs,
       "command": "",
       "options": options or Options(),
+      "stop": StopAsked(),
     }
     before = set(logs.glob("*/*/*"))
     assert train(**arguments | changes) == 0

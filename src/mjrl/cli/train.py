@@ -15,6 +15,7 @@ from mjrl.cli.prepare import without_traceback
 from mjrl.cli.recorded import since
 from mjrl.cli.sweep import sweep
 from mjrl.envs.describe import describe
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.run_config import run_config
 
 
@@ -25,14 +26,17 @@ def main(argv: Sequence[str] | None = None) -> int:
   if flags.list:
     print(task_table(tasks.TASKS))
     return 0
-  return without_traceback(lambda: _run(flags, argv))
+  with StopAsked() as stop:
+    return without_traceback(lambda: _run(flags, argv, stop))
 
 
-def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
+def _run(flags: TrainFlags, argv: Sequence[str], stop: StopAsked) -> int:
   config = read_config(flags.config, TrainFlags)
   if config.sweep:
     dry_run = flags.dry_run or config.flags.get("dry_run", False)
-    return sweep(config, argv, dry_run=dry_run, plan=lambda one: plan_run(flags, argv, one))
+    return sweep(
+      config, argv, dry_run=dry_run, plan=lambda one: plan_run(flags, argv, one), stop=stop
+    )
   run = plan_run(flags, argv, config)
   print(_banner(run), flush=True)
   for line in since(config.record, run.changed.task, run.plan.resolved):
@@ -55,6 +59,7 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
     overrides=run.changed.overrides,
     run_events=config.events,
     departures=run.departures,
+    stop=stop,
   )
 
 

@@ -18,6 +18,7 @@ from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
 from mjrl.learn.evaluation import Evaluation
+from mjrl.learn.failures import BEST, CHECKPOINT, CONSOLE, PRUNE, WORLD, Failures
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.policy import NetworkPolicy
 from mjrl.learn.ppo import Ppo
@@ -51,6 +52,7 @@ class Runner(OnPolicyRunner):
     sinks: Sequence[Sink] = (),
     events: RunEvents | None = None,
     evaluation: Evaluation | None = None,
+    keep_last: int | None = None,
   ) -> None:
     """Build networks and storage.
 
@@ -62,6 +64,7 @@ class Runner(OnPolicyRunner):
       sinks: what takes the scalars of every iteration.
       events: the task's own, of the run.
       evaluation: of the policy, every so often.
+      keep_last: how many of the newest checkpoints to keep; None keeps all.
     """
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
       super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
@@ -78,6 +81,8 @@ class Runner(OnPolicyRunner):
     self.best: dict[str, Any] | None = None  # "metric", "value" and "iteration"
     # Copied now, since torch copies no model from which something was computed for a gradient.
     self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
+    self.failures = Failures()
+    self._keep_last, self._written = keep_last, list[Path]()
     self._between_iterations = True
     self._world: dict[str, Any] = {}
     self._curriculum: dict[str, dict[str, float]] = {}
@@ -118,12 +123,12 @@ class Runner(OnPolicyRunner):
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
-      display.close()
       # With an update half done there is nothing that belongs together; the last one was saved.
-      if self.next_iteration > first and self._between_iterations:
+      if self.next_iteration > first and self._between_iterations and not self._is_saved():
         self.save_checkpoint()
       for sink in self.sinks:
         sink.close()
+      display.close()
     self._fire("train_end", checkpoint=self.newest)
 
   def _collect(
@@ -164,7 +169,8 @@ class Runner(OnPolicyRunner):
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
     notes += self.mjrl_env.take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
-    display.block(self.next_iteration - 1, scalars, notes)
+    with self.failures.survived(CONSOLE):
+      display.block(self.next_iteration - 1, scalars, notes)
 
   def _evaluate(self, stop: Callable[[], bool]) -> dict[str, float]:
     """The scalars of an evaluation, none where it was stopped; the best policy is kept."""
@@ -176,8 +182,9 @@ class Runner(OnPolicyRunner):
       return {}
     if best := self.evaluation.better(scalars, self.next_iteration - 1, self.best):
       self.best, path = best, self.folder / checkpoints.BEST
-      checkpoints.write(path, self._content())
-      self._fire("checkpoint", checkpoint=path)
+      with self.failures.survived(BEST):
+        checkpoints.write(path, self._content())
+        self._fire("checkpoint", checkpoint=path)
     return scalars
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
@@ -222,14 +229,31 @@ class Runner(OnPolicyRunner):
       )
     )
 
-  def save_checkpoint(self) -> Path:
-    """Write `model_<last finished iteration>.pt`."""
-    path = self.folder / f"model_{self.next_iteration - 1}.pt"
-    checkpoints.write(path, self._content())
-    resume.write(self.folder, self.next_iteration - 1, self.identity["backend"], self._world)
-    self.newest = path
+  def _is_saved(self) -> bool:
+    """Whether the last finished iteration has its checkpoint."""
+    return self.newest is not None and checkpoints.iteration_of(self.newest) == (
+      self.next_iteration - 1
+    )
+
+  def save_checkpoint(self) -> None:
+    """Write `model_<last finished iteration>.pt`, its world before it, and prune older ones.
+
+    What cannot be written is said and counted in `failures`, and leaves what was there before.
+    """
+    iteration = self.next_iteration - 1
+    path = self.folder / f"model_{iteration}.pt"
+    with self.failures.survived(WORLD):
+      resume.write(self.folder, iteration, self.identity["backend"], self._world)
+    with self.failures.survived(CHECKPOINT):
+      checkpoints.write(path, self._content())
+      self.newest = path
+      self._written.append(path)
+    if not self._is_saved():
+      return
+    with self.failures.survived(PRUNE):
+      resume.remove_others(self.folder, iteration)
+      checkpoints.prune(self._written, self._keep_last or len(self._written))
     self._fire("checkpoint", checkpoint=path)
-    return path
 
   def _content(self) -> dict[str, Any]:
     """What every checkpoint holds."""

@@ -14,6 +14,7 @@ from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
+from mjrl.learn.failures import CHECKPOINT, CONSOLE, SUMMARY
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents, check_can_fire
 from mjrl.learn.options import Options
@@ -40,6 +41,7 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  stop: StopAsked,
   overrides: Mapping[str, Any] | None = None,
   run_events: Mapping[str, Any] | None = None,
   departures: Sequence[str] = (),
@@ -55,12 +57,14 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    stop: asked before anything is written, and between control steps.
     overrides: path to value, of the numbers in `task` that are not its page's own.
     run_events: the events in `task` that are not its page's own, as a configuration writes them.
     departures: each way in which the run differs from the task's page, in words.
 
   Returns:
-    The exit code: 0, or 128 + the number of the signal that stopped it.
+    The exit code: 0; 1 if the last checkpoint or the summary could not be written; 128 + the number
+    of the signal that stopped it.
 
   Raises:
     ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
@@ -99,6 +103,9 @@ def train(
   evaluation = open_evaluation(
     task, resolved, model, of_evaluation, history=recipe.history, options=options
   )
+  if stop:
+    print("stopped before the run began: no folder was made")
+    return stop.exit_code
   folder = new_run_folder(log_dir, task.robot.name, task.name)
   iterations = max_iterations or recipe.max_iterations
   config = run_config(
@@ -128,6 +135,7 @@ def train(
     sinks=open_sinks(folder, options.logger, config | record),
     events=RunEvents(task.events),
     evaluation=evaluation,
+    keep_last=options.keep_last,
   )
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
@@ -163,9 +171,9 @@ def train(
     profile.attach(runner)
   began = time.time()
   window = None if options.headless else open_window(env)
-  stop, failed = StopAsked(), None
+  failed = None
   try:
-    with stop, TensorBoard(folder, options.tensorboard_port):
+    with TensorBoard(folder, options.tensorboard_port):
       runner.learn(
         iterations,
         stop=lambda: bool(stop),
@@ -181,11 +189,13 @@ def train(
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
     summary = _summary(runner, resolved, seed, time.time() - began)
-    write_summary(folder, summary | {"departures": list(departures)} | end)
-    _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
-    if profile:
-      _show_profile(profile, options.profile_output)
-  return stop.exit_code
+    with runner.failures.survived(SUMMARY):
+      write_summary(folder, summary | {"departures": list(departures)} | end)
+    with runner.failures.survived(CONSOLE):
+      _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
+      if profile:
+        _show_profile(profile, options.profile_output)
+  return runner.failures.exit_code or stop.exit_code
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
@@ -223,6 +233,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
+    "file_failures": dict(runner.failures.counts),
     "checkpoint": runner.newest.name if runner.newest else None,
     "best": runner.best,
   }
@@ -237,6 +248,10 @@ def _show_profile(profile: Profile, path: Path | None) -> None:
 
 
 def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
+  if CHECKPOINT in runner.failures.open:
+    whole = f"the newest whole one is {runner.newest}" if runner.newest else "there is none"
+    print(f"the last checkpoint could not be written; {whole}")
+    return
   if runner.newest is None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
