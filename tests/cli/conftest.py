@@ -51,6 +51,9 @@ def called(monkeypatch):
     monkeypatch.setitem(sys.modules, name, module)
 
   tripod = tasks.build("jumper.tripod")
+  envs = entries["hop.flat"].num_envs
+  recipes = {name: replace(r, num_envs=envs[name]) for name, r in tripod.recipes.items()}
+  tripod = replace(tripod, recipes=recipes)
   monkeypatch.setattr(tasks, "TASKS", entries)
   monkeypatch.setattr(tasks, "build", lambda name: replace(tripod, name=name))
   work("mjrl.learn.train", calls.train)

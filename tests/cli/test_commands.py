@@ -1,6 +1,7 @@
 import importlib.machinery
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mjrl import tasks
-from mjrl.cli import play, prepare, train
+from mjrl.cli import planned, play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
-from mjrl.envs.recipe import RECURRENT
+from mjrl.envs.recipe import RECURRENT, for_envs
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.cpus import cgroup_folders
@@ -82,6 +83,7 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
   assert called.torch_threads == [resolved.torch_threads]
   assert given.pop("command").endswith(" ".join(argv))
   assert given.pop("task").name == "hop.flat"
+  assert not given.pop("stop")
   assert given == {
     "seed": 3,
     "max_iterations": None,
@@ -90,8 +92,21 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
     "options": Options(tensorboard_port=7000),
     "overrides": {},
     "run_events": {},
-    "departures": ["num_envs 5, the task's native recipe has 16"],
+    "departures": ["recipe.num_envs: 16 -> 5", "recipe.rollout_steps: 24 -> 77"],
   }
+
+
+def test_a_signal_before_the_training_reaches_it(called, monkeypatch):
+  # Guards: a stop while torch loads or the world is built, that leaves half a run folder, or is
+  # forgotten.
+  monkeypatch.setattr(planned, "start_torch", lambda _: signal.raise_signal(signal.SIGTERM))
+  ours = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  try:
+    train.main(["--task", "hop.flat"])
+    assert called.train[0]["stop"].exit_code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN  # handed back
+  finally:
+    signal.signal(signal.SIGTERM, ours)
 
 
 def test_play_passes_on_what_was_asked(called, tmp_path):
@@ -129,20 +144,22 @@ def test_recurrent_gives_any_task_a_memory(called, capsys, monkeypatch, name):
   monkeypatch.setattr(tasks, "build", lambda _: task)
   assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
   given = called.train[0]["task"]
-  assert given.recipes["native"] == replace(task.recipes["native"], memory=RECURRENT)
+  recipe = for_envs(task.recipes["native"], 16)
+  assert given.recipes["native"] == replace(recipe, memory=RECURRENT)
   assert replace(given, recipes=task.recipes) == task
-  assert "recurrent: lstm of 1 x 64 in policy and critic" in capsys.readouterr().out
+  assert "recipe.memory: None -> {'kind': 'lstm'" in capsys.readouterr().out
 
 
-def test_recurrent_with_a_recipe_that_mirrors_is_refused(called, capsys, monkeypatch):
-  # Guards: a run that ends in rsl_rl, minutes later.
+def test_recurrent_switches_mirroring_off_and_says_so(called, capsys, monkeypatch):
+  # Guards: a run that ends in rsl_rl, minutes later; a loss that is gone and nobody knows.
   task = import_module(PAGES[TASK]).task()
   mirrors = replace(task, recipes={"native": task.recipes["warp"]})
   monkeypatch.setattr(tasks, "build", lambda _: mirrors)
-  assert train.main(["--task", "hop.flat", "--recurrent"]) == 2
-  says = capsys.readouterr().err
-  assert f"error: --recurrent with {TASK}'s native recipe: " in says and "no mirror image" in says
-  assert not called.train
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
+  assert "recipe.mirror_coef: 1.0 -> 0.0" in capsys.readouterr().out
+  argv = ["--task", "hop.flat", "--recurrent", "--set", "recipe.mirror_coef=0.5"]
+  assert train.main(argv) == 2 and len(called.train) == 1
+  assert "no mirror image" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -164,7 +181,7 @@ def test_the_banner_says_where_values_come_from(called, capsys, monkeypatch):
   assert "3 (given)" in out
   assert "1 (MJRL_CPU_THREADS in the shell)" in out
   assert "(drawn)" in out
-  assert "num_envs 3, the task's native recipe has 16" in out
+  assert "recipe.num_envs: 16 -> 3" in out
 
 
 def as_torchrun(monkeypatch, rank):

@@ -80,7 +80,7 @@ def test_several_overrides_are_taken(called):
 
 def test_a_value_like_the_tasks_own_is_no_departure(called):
   # Guards: a list of departures that nobody reads, because half of it is none.
-  whole = ["--num_envs", "16", "--max_iterations", "12000"]  # as a run.yaml of 16 envs has it
+  whole = ["--num_envs", "16", "--max_iterations", "1500"]  # as a run.yaml of 16 envs has it
   assert train.main([*TASK, *whole, "--set", "episode_s=20"]) == 0
   assert called.train[0]["departures"] == [] and called.train[0]["overrides"] == {"episode_s": 20.0}
 

@@ -46,7 +46,7 @@ def small():
 def make_runner(tmp_path):
   """A runner on native:cpu that writes into the test's folder."""
 
-  def make(task, num_envs=8, seed=0, options=OPTIONS, **changes):
+  def make(task, num_envs=8, seed=0, options=OPTIONS, keep_last=None, **changes):
     recipe = replace(task.recipes["native"], **changes)
     torch.manual_seed(seed)
     model = compile_scene(task)
@@ -62,6 +62,15 @@ def make_runner(tmp_path):
     folder.mkdir()
     identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
     sinks, events = open_sinks(folder, "tensorboard", {}), RunEvents(task.events)
-    return Runner(env, recipe, folder, identity, sinks=sinks, events=events, evaluation=evaluation)
+    return Runner(
+      env,
+      recipe,
+      folder,
+      identity,
+      sinks=sinks,
+      events=events,
+      evaluation=evaluation,
+      keep_last=keep_last,
+    )
 
   return make

@@ -16,6 +16,7 @@ from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints, distributed
 from mjrl.learn.distributed import check_alike, others_reachable
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
@@ -250,6 +251,7 @@ def one_process(tmp_path, small, checkpoint=None):
     log_dir=tmp_path / "alone",
     command="",
     options=Options(),
+    stop=StopAsked(),
   )
   (path,) = set(tmp_path.glob("**/model_*.pt")) - before
   return path

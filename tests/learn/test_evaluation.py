@@ -13,6 +13,7 @@ from mjrl.envs.task import Event, at_run, reward, term
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
 from mjrl.learn.evaluation import Evaluation, check_best_metric, scalar_names
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
 from mjrl.learn.train import train
@@ -249,6 +250,7 @@ def run(tmp_path):
       "log_dir": logs,
       "command": "",
       "options": options or Options(),
+      "stop": StopAsked(),
     }
     before = set(logs.glob("*/*/*"))
     assert train(**arguments | changes) == 0
@@ -421,7 +423,9 @@ def test_a_metric_that_is_none_is_refused_at_once(tiny, run, monkeypatch, tmp_pa
 def test_the_second_batch_is_counted(tiny, run, monkeypatch):
   # Guards: a run that fits until its evaluation is built.
   asked = []
-  monkeypatch.setattr(training, "check_memory", lambda *_, fixed_bytes: asked.append(fixed_bytes))
+  monkeypatch.setattr(
+    training, "check_memory", lambda *_, fixed_bytes, **__: asked.append(fixed_bytes)
+  )
   per_env = training.engine_bytes_per_env(compile_scene(tiny))
   for options in (Options(), *(Options(eval_every=9, num_eval_episodes=n) for n in (5, 64))):
     run(tiny, options, max_iterations=1)

@@ -6,6 +6,7 @@ import pytest
 
 from mjrl.envs.task import at_run
 from mjrl.learn import checkpoints
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import check_can_fire
 from mjrl.learn.options import Options
 from mjrl.learn.train import train
@@ -39,6 +40,7 @@ def test_every_moment_of_a_run_is_seen(small, tmp_path):
     log_dir=tmp_path,
     command="",
     options=Options(),
+    stop=StopAsked(),
   )
   assert code == 0
   steps = 4 * 8
@@ -85,6 +87,7 @@ def test_an_event_without_its_moment_is_refused(small, tmp_path, when):
       log_dir=tmp_path,
       command="",
       options=Options(),
+      stop=StopAsked(),
     )
   assert list(tmp_path.iterdir()) == []
   check_can_fire(task.events, eval_every=1)

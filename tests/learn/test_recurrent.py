@@ -18,6 +18,7 @@ from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints, resume
 from mjrl.learn import train as training
 from mjrl.learn.config import rsl_config
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import NetworkPolicy, load_policy
 from mjrl.learn.ppo import Ppo
@@ -275,6 +276,7 @@ def test_a_number_of_envs_that_its_memory_cannot_learn_from_ends_a_run_at_once(
       log_dir=tmp_path,
       command="",
       options=Options(),
+      stop=StopAsked(),
     )
   assert for_envs(task.recipes["native"], 6).num_envs == 6
 

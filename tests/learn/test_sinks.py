@@ -227,6 +227,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from mjrl import tasks
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.sim.resolve import Resolved
@@ -234,14 +235,15 @@ from mjrl.sim.resolve import Resolved
 task = tasks.build("jumper.tripod")
 recipe = replace(task.recipes["native"], rollout_steps=4, actor_hidden=(16,), critic_hidden=(16,))
 print("wandb" in sys.modules)
-sys.exit(train(
-  task=replace(task, recipes={"native": recipe}),
-  resolved=Resolved(
-    backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
-  ),
-  seed=5, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="as typed",
-  options=Options(logger="wandb"),
-))
+with StopAsked() as stop:
+  sys.exit(train(
+    task=replace(task, recipes={"native": recipe}),
+    resolved=Resolved(
+      backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
+    ),
+    seed=5, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="as typed",
+    options=Options(logger="wandb"), stop=stop,
+  ))
 """
 
 

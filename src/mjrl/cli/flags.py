@@ -1,4 +1,4 @@
-"""The flags of train and play. Parsed by tyro; `-` and `_` are the same in a flag's name."""
+"""The flags of the commands. Parsed by tyro; `-` and `_` are the same in a flag's name."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
-Flags = TypeVar("Flags", bound="CommonFlags")
+Flags = TypeVar("Flags")
 
 Switch = tyro.conf.FlagCreatePairsOff[bool]  # off unless named, so there is no --no-... of it
 
@@ -168,12 +168,25 @@ class PlayFlags(CommonFlags):
   measure: Annotated[Switch, _arg("record and write measure/ beside the checkpoint", "off")] = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class VerifyFlags:
+  """Prove on this machine that runs of a task repeat, and resume, to the bit.
+
+  Trains the task's native recipe, with few envs and iterations, several times in a temporary
+  folder, and compares the checkpoints. Exit code 0 if all are equal, 1 if not.
+  """
+
+  task: Annotated[str, _arg("task to train", "jumper.tripod", "NAME")] = "jumper.tripod"
+  seed: Annotated[int, _arg("random seed", "0", "NUMBER")] = 0
+  json: Annotated[Path | None, _arg("write the comparison there too", "none", "FILE")] = None
+
+
 def parse(flags: type[Flags], prog: str, argv: Sequence[str]) -> Flags:
   """The flags on the command line. Prints help or the mistake and exits (0 or 2)."""
   return tyro.cli(flags, prog=prog, args=list(argv), use_underscores=True)
 
 
-def check(flags: CommonFlags, sources: Mapping[str, str]) -> None:
+def check(flags: Any, sources: Mapping[str, str]) -> None:
   """Refuse numbers that no run could use.
 
   Args:

@@ -172,8 +172,9 @@ def _scaled(
   memory = recipe.memory
   if recurrent:
     memory = memory or RECURRENT
-  if saved is not None and saved["recipe"]["memory"] is not None:
-    memory = Memory(**saved["recipe"]["memory"])
+  trained = (saved or {}).get("recipe", {}).get("memory")
+  if trained is not None:
+    memory = Memory(**trained)
   return with_memory(scaled, memory) if memory else scaled
 
 

@@ -25,6 +25,7 @@ from mjrl.envs.overrides import plain
 from mjrl.envs.paths import find
 from mjrl.envs.task import Task
 from mjrl.learn.atomic import write_bytes
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.run_folder import new_folder
 from mjrl.names import nearest
 
@@ -32,7 +33,12 @@ _NOT_SWEPT = ("log_dir", "dry_run", "resume")
 
 
 def sweep(
-  config: Config, argv: Sequence[str], *, dry_run: bool, plan: Callable[[Config], PlannedRun]
+  config: Config,
+  argv: Sequence[str],
+  *,
+  dry_run: bool,
+  plan: Callable[[Config], PlannedRun],
+  stop: StopAsked,
 ) -> int:
   """Run every combination of a configuration's sweep.
 
@@ -41,6 +47,7 @@ def sweep(
     argv: the command line; what it says beside `--config` holds for every run.
     dry_run: whether to print the runs and stop.
     plan: checks the configuration of one run.
+    stop: asked before each run.
 
   Returns:
     0 if every run ended well, 1 if one did not, 128 + the number of the signal that stopped it.
@@ -65,6 +72,8 @@ def sweep(
   write(folder, rows)
   child = _Child()
   for k, (run, one) in enumerate(zip(runs, configs, strict=True)):
+    if stop or child.stopped_by:
+      break
     path = folder / f"run_{k + 1}.yaml"
     write_bytes(path, yaml_text.dump(_content(one)).encode())
     print(f"\n{titles[k]}", flush=True)
@@ -72,11 +81,9 @@ def sweep(
     rows[k] |= outcome(run.plan.log_dir / run.plan.entry.robot / run.plan.task, path)
     rows[k]["exit_code"] = code
     write(folder, rows)
-    if child.stopped_by:
-      break
   print(f"\n{table(rows)}\nwrote {folder / 'results.json'} and {folder / 'results.csv'}")
-  if child.stopped_by:
-    return 128 + child.stopped_by
+  if stop or child.stopped_by:
+    return stop.exit_code or 128 + child.stopped_by
   return int(any(row["exit_code"] for row in rows))
 
 

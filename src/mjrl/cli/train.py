@@ -16,6 +16,7 @@ from mjrl.cli.prepare import said_once, without_traceback
 from mjrl.cli.recorded import since
 from mjrl.cli.sweep import sweep
 from mjrl.envs.describe import describe
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.run_config import run_config
 from mjrl.sim.ranks import Ranks
 
@@ -31,11 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _as_rank(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
-  with said_once(ranks):
-    return _run(ranks, flags, argv)
+  """Run as one of the processes of a run, of which the first speaks for all."""
+  after = ("step" if ranks.alone else "iteration") if ranks.first else None
+  with said_once(ranks), StopAsked(after) as stop:
+    return _run(ranks, flags, argv, stop)
 
 
-def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
+def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) -> int:
   config = read_config(flags.config, TrainFlags)
   if config.sweep:
     if not ranks.alone:
@@ -44,7 +47,9 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
         "give each run a configuration of its own"
       )
     dry_run = flags.dry_run or config.flags.get("dry_run", False)
-    return sweep(config, argv, dry_run=dry_run, plan=lambda one: plan_run(flags, argv, one))
+    return sweep(
+      config, argv, dry_run=dry_run, plan=lambda one: plan_run(flags, argv, one), stop=stop
+    )
   run = plan_run(flags, argv, config, ranks)
   print(_banner(run), flush=True)
   for line in since(config.record, run.changed.task, run.plan.resolved):
@@ -69,6 +74,7 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
     overrides=run.changed.overrides,
     run_events=config.events,
     departures=run.departures,
+    stop=stop,
   )
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from signal import Signals
 from typing import Any, TypeVar
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from mjrl.envs.describe import differences
+from mjrl.learn.interrupts import StopAsked
 from mjrl.sim.ranks import Ranks
 
 T = TypeVar("T")
@@ -102,6 +104,16 @@ def averaged(scalars: Mapping[str, float]) -> dict[str, float]:
     return dict(scalars)
   parts = gathered(dict(scalars))
   return {name: sum(part[name] for part in parts) / len(parts) for name in scalars}
+
+
+def stop_agreed(stop: StopAsked) -> bool:
+  """Whether any process was asked to stop; each asks at the same place, and all take it up."""
+  if not _together():
+    return bool(stop)
+  number = max(gathered(int(stop.signal or 0)))
+  if number:
+    stop.signal = Signals(number)
+  return number > 0  # and not bool(stop): one that has come meanwhile is not yet the others'
 
 
 def check_alike(**setup: Any) -> None:

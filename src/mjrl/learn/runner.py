@@ -19,6 +19,7 @@ from mjrl.learn import checkpoints, resume
 from mjrl.learn.config import rsl_config
 from mjrl.learn.distributed import averaged, from_first, gathered, summed
 from mjrl.learn.evaluation import Evaluation
+from mjrl.learn.failures import BEST, CHECKPOINT, CONSOLE, PRUNE, WORLD, Failures
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.policy import NetworkPolicy
 from mjrl.learn.ppo import Ppo
@@ -54,6 +55,7 @@ class Runner(OnPolicyRunner):
     events: RunEvents | None = None,
     ranks: Ranks = ALONE,
     evaluation: Evaluation | None = None,
+    keep_last: int | None = None,
   ) -> None:
     """Build networks and storage.
 
@@ -66,6 +68,7 @@ class Runner(OnPolicyRunner):
       events: the task's own, of the run.
       ranks: which process of a distributed run this is, see `mjrl.learn.distributed.joined`.
       evaluation: of the policy, every so often.
+      keep_last: how many of the newest checkpoints to keep; None keeps all.
     """
     self.ranks = ranks
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
@@ -83,6 +86,8 @@ class Runner(OnPolicyRunner):
     self.best: dict[str, Any] | None = None  # "metric", "value" and "iteration"
     # Copied now, since torch copies no model from which something was computed for a gradient.
     self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
+    self.failures = Failures()
+    self._keep_last, self._written = keep_last, list[Path]()
     self._between_iterations = True
     self._world: dict[str, Any] = {}
     self._learned: dict[str, Any] = {}
@@ -130,13 +135,14 @@ class Runner(OnPolicyRunner):
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
-      display.close()
       # With an update half done there is nothing that belongs together, but what was kept of the
       # last one. A distributed run keeps it: an update is where the death of another is noticed.
-      if self._learned and (self._between_iterations or not self.ranks.alone):
+      whole = self._between_iterations or not self.ranks.alone
+      if self._learned and whole and not self._is_saved():
         self.save_checkpoint()
       for sink in self.sinks:
         sink.close()
+      display.close()
     self._fire("train_end", checkpoint=self.newest)
 
   def _collect(
@@ -177,7 +183,8 @@ class Runner(OnPolicyRunner):
       sink.write(self.next_iteration - 1, scalars)
     notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
     notes += self._take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
-    display.block(self.next_iteration - 1, scalars, notes)
+    with self.failures.survived(CONSOLE):
+      display.block(self.next_iteration - 1, scalars, notes)
 
   def _take_notes(self) -> list[str]:
     ours, *others = gathered(self.mjrl_env.take_notes())
@@ -193,8 +200,9 @@ class Runner(OnPolicyRunner):
       return {}
     if best := self.evaluation.better(scalars, self.next_iteration - 1, self.best):
       self.best, path = best, self.folder / checkpoints.BEST
-      checkpoints.write(path, self._content())
-      self._fire("checkpoint", checkpoint=path)
+      with self.failures.survived(BEST):
+        checkpoints.write(path, self._content())
+        self._fire("checkpoint", checkpoint=path)
     return scalars
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
@@ -250,16 +258,34 @@ class Runner(OnPolicyRunner):
       )
     )
 
+  def _is_saved(self) -> bool:
+    """Whether the last finished iteration has its checkpoint."""
+    return self.newest is not None and (
+      checkpoints.iteration_of(self.newest) == self._learned["iteration"]
+    )
+
   def save_checkpoint(self) -> None:
-    """Write `model_<last finished iteration>.pt`; the first process does."""
+    """Write `model_<last finished iteration>.pt`, its world before it, and prune older ones.
+
+    The first process does. What cannot be written is said and counted in `failures`, and leaves
+    what was there before.
+    """
     if not self.ranks.first:
       return
     iteration = self._learned["iteration"]
     path = self.folder / f"model_{iteration}.pt"
-    checkpoints.write(path, self._content())
     if self.ranks.alone:
-      resume.write(self.folder, iteration, self.identity["backend"], self._world)
-    self.newest = path
+      with self.failures.survived(WORLD):
+        resume.write(self.folder, iteration, self.identity["backend"], self._world)
+    with self.failures.survived(CHECKPOINT):
+      checkpoints.write(path, self._content())
+      self.newest = path
+      self._written.append(path)
+    if not self._is_saved():
+      return
+    with self.failures.survived(PRUNE):
+      resume.remove_others(self.folder, iteration)
+      checkpoints.prune(self._written, self._keep_last or len(self._written))
     self._fire("checkpoint", checkpoint=path)
 
   def _content(self) -> dict[str, Any]:

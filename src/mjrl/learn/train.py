@@ -13,8 +13,9 @@ from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
-from mjrl.learn.distributed import check_alike, from_first, others_reachable
+from mjrl.learn.distributed import check_alike, from_first, others_reachable, stop_agreed
 from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
+from mjrl.learn.failures import CHECKPOINT, CONSOLE, SUMMARY
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents, check_can_fire
 from mjrl.learn.options import Options
@@ -41,6 +42,7 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  stop: StopAsked,
   overrides: Mapping[str, Any] | None = None,
   run_events: Mapping[str, Any] | None = None,
   departures: Sequence[str] = (),
@@ -59,12 +61,14 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    stop: asked before anything is written, and between control steps.
     overrides: path to value, of the numbers in `task` that are not its page's own.
     run_events: the events in `task` that are not its page's own, as a configuration writes them.
     departures: each way in which the run differs from the task's page, in words.
 
   Returns:
-    The exit code: 0, or 128 + the number of the signal that stopped it.
+    The exit code: 0; 1 if the last checkpoint or the summary could not be written; 128 + the number
+    of the signal that stopped it.
 
   Raises:
     ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
@@ -109,11 +113,14 @@ def train(
     spread_starts=True,
     leads=ranks.first,
   )
-  folder = from_first(
-    new_run_folder(log_dir, task.robot.name, task.name) if ranks.first else log_dir
-  )
   evaluation = open_evaluation(
     task, resolved, model, of_evaluation, history=recipe.history, options=options
+  )
+  if stop_agreed(stop):
+    print("stopped before the run began: no folder was made")
+    return stop.exit_code
+  folder = from_first(
+    new_run_folder(log_dir, task.robot.name, task.name) if ranks.first else log_dir
   )
   config = run_config(
     task=task.name,
@@ -144,6 +151,7 @@ def train(
     events=RunEvents(task.events),
     ranks=ranks,
     evaluation=evaluation,
+    keep_last=options.keep_last,
   )
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
@@ -182,14 +190,14 @@ def train(
     profile.attach(runner)
   began = time.time()
   window = None if options.headless else open_window(env)
-  stop, failed = StopAsked("step" if ranks.alone else "iteration"), None
+  failed = None
   try:
-    with stop, TensorBoard(folder, options.tensorboard_port), others_reachable():
+    with TensorBoard(folder, options.tensorboard_port), others_reachable():
       runner.learn(
         iterations,
         stop=lambda: bool(stop),
         after_step=(lambda: window.draw(env)) if window else (lambda: None),
-        agreed=None if ranks.alone else stop.agreed,
+        agreed=None if ranks.alone else lambda: stop_agreed(stop),
       )
   except BaseException as error:
     failed = f"{type(error).__name__}: {error}"
@@ -202,11 +210,13 @@ def train(
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
     if ranks.first:
       summary = _summary(runner, resolved, seed, time.time() - began)
-      write_summary(folder, summary | {"departures": list(departures)} | end)
-    _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
-    if profile:
-      _show_profile(profile, options.profile_output)
-  return stop.exit_code
+      with runner.failures.survived(SUMMARY):
+        write_summary(folder, summary | {"departures": list(departures)} | end)
+    with runner.failures.survived(CONSOLE):
+      _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
+      if profile:
+        _show_profile(profile, options.profile_output)
+  return runner.failures.exit_code or stop.exit_code
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
@@ -245,6 +255,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
+    "file_failures": dict(runner.failures.counts),
     "checkpoint": runner.newest.name if runner.newest else None,
     "best": runner.best,
   }
@@ -259,6 +270,10 @@ def _show_profile(profile: Profile, path: Path | None) -> None:
 
 
 def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
+  if CHECKPOINT in runner.failures.open:
+    whole = f"the newest whole one is {runner.newest}" if runner.newest else "there is none"
+    print(f"the last checkpoint could not be written; {whole}")
+    return
   if runner.newest is None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
