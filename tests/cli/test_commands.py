@@ -13,11 +13,14 @@ import pytest
 from mjrl import tasks
 from mjrl.cli import planned, play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
+from mjrl.cli.recorded import since
 from mjrl.envs.recipe import RECURRENT, for_envs
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
+from mjrl.learn.run_config import run_config
 from mjrl.sim.cpus import cgroup_folders
-from mjrl.sim.resolve import resolve
+from mjrl.sim.ranks import Ranks
+from mjrl.sim.resolve import Resolved, resolve
 
 ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
@@ -202,6 +205,30 @@ def test_the_first_process_says_what_all_do(called, capsys, monkeypatch):
   as_torchrun(monkeypatch, 1)
   assert train.main(argv) == 0
   assert capsys.readouterr() == ("", "")
+
+
+def test_a_sweep_under_torchrun_is_refused(called, capsys, monkeypatch, tmp_path):
+  # Guards: K processes that each run the whole sweep, into one another's folders.
+  (tmp_path / "s.yaml").write_text("task: hop.flat\nsweep: {seed: [1, 2]}\n")
+  assert train.main(["--config", "s.yaml", "--dry_run"]) == 0
+  as_torchrun(monkeypatch, 0)
+  assert train.main(["--config", "s.yaml", "--dry_run"]) == 2
+  assert "s.yaml is a sweep" in capsys.readouterr().err
+
+
+def test_a_run_of_several_processes_can_be_repeated_as_such():
+  # Guards: a run.yaml with the first one's GPU, which is refused for the others, and one that is
+  # repeated by fewer processes without a word.
+  common = {"backend": "warp", "num_envs": 4, "threads": 0, "torch_threads": 1, "reasons": {}}
+  alone = Resolved(device="cuda:1", **common)
+  first = Resolved(device="cuda:0", ranks=Ranks(world_size=2, local_world_size=2), **common)
+  given = {"task": TASK, "seed": 0, "iterations": 1, "recurrent": False, "checkpoint": None}
+  given |= {"options": Options(), "overrides": {}, "run_events": {}}
+  devices = [run_config(resolved=one, **given)["device"] for one in (alone, first)]
+  assert devices == ["cuda:1", "cuda"]
+  task = tasks.build(TASK)
+  assert since({"processes": 2}, task, first) == []
+  assert since({"processes": 2}, task, alone) == ["processes: 2 -> 1"]
 
 
 def test_a_drawn_seed_differs_between_runs(called):
