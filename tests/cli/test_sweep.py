@@ -57,7 +57,8 @@ def test_every_run_leaves_a_row(tmp_path):
   (tmp_path / "failing.py").write_text(MODULE)
   fail = {"call": "failing:fail_at", "when": "iteration", "params": {"iteration": 1}}
   sweep = {"max_iterations": [1, 2], "rewards.foot_slip.weight": [-0.2]}
-  content = {**FILE, "sweep": sweep, "events": {"fail": fail}}
+  evaluated = {"eval_every": 1, "num_eval_episodes": 1}
+  content = {**FILE, **evaluated, "sweep": sweep, "events": {"fail": fail}}
   (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
   process = start(tmp_path, "--seed", "7", "--set", "episode_s=1")
   out, _ = process.communicate(timeout=120)
@@ -76,6 +77,8 @@ def test_every_run_leaves_a_row(tmp_path):
   rows = list(csv.DictReader(path.read_text().splitlines()))
   assert [row["exit_code"] for row in rows] == ["0", "1"]
   table = out[out.rindex("\ntask ") :].splitlines()
+  assert 0 <= first["eval/success"] <= 1 and "eval/feet_down" in first
+  assert "eval/success" in table[1] and "eval/feet_down" not in table[1]  # too many for a screen
   assert table[2].split()[:3] == ["jumper.tripod", "7", "1"] and first["folder"] in table[2]
 
 

@@ -14,6 +14,8 @@ from mjrl.learn.atomic import write_bytes
 
 Row = Mapping[str, Any]
 
+_SHOWN = ("eval/reward", "eval/success")  # the files have the others too
+
 
 def outcome(runs: Path, config: Path) -> dict[str, Any]:
   """What the run of a configuration left; empty if it got nowhere.
@@ -46,20 +48,18 @@ def write(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def table(rows: Sequence[Row]) -> str:
-  """A line per run."""
-  columns = _columns(rows)
+  """A line per run; of its evaluation, what fits on a screen."""
+  columns = [c for c in _columns(rows) if not c.startswith("eval/") or c in _SHOWN]
   return aligned(columns, [[_cell(row.get(name)) for name in columns] for row in rows])
 
 
 def _figures(summary: Row) -> dict[str, Any]:
-  parts = [summary, *(part for part in summary.values() if isinstance(part, Mapping))]
   tracking = {name: term["reached"] for name, term in summary["tracking"].items()}
-  evaluated = {k: v for part in parts for k, v in part.items() if k.startswith("eval/")}
   return {
     "iterations": summary["iterations"],
     "reward": summary["reward_last"],
     **tracking,
-    **evaluated,
+    **summary["evaluation"],
   }
 
 

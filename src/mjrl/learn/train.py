@@ -253,6 +253,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
       number: {"own": own, "used": used} for number, (own, used) in env.rewards.eased().items()
     },
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
+    "evaluation": {k: v for k, v in log.items() if k.startswith("eval/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
     "file_failures": dict(runner.failures.counts),
