@@ -1,6 +1,8 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from mjrl import tasks
 from mjrl.cli import play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
+from mjrl.envs.recipe import RECURRENT
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.cpus import cgroup_folders
@@ -15,6 +18,7 @@ from mjrl.sim.resolve import resolve
 
 ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
+PAGES = {name: entry.page for name, entry in tasks.TASKS.items()}
 COMMANDS = {"train.py": train.main, "play.py": play.main}
 
 
@@ -111,6 +115,29 @@ def test_no_tensorboard_is_passed_on(called):
   # Guards: a server that starts although it was switched off.
   assert train.main(["--task", "hop.flat", "--no-tensorboard"]) == 0
   assert called.train[0]["options"].tensorboard_port is None
+
+
+@pytest.mark.parametrize("name", tasks.TASKS)
+def test_recurrent_gives_any_task_a_memory(called, capsys, monkeypatch, name):
+  # Guards: a flag that is printed and never delivered, or changes more than it says.
+  task = import_module(PAGES[name]).task()
+  monkeypatch.setattr(tasks, "build", lambda _: task)
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
+  given = called.train[0]["task"]
+  assert given.recipes["native"] == replace(task.recipes["native"], memory=RECURRENT)
+  assert replace(given, recipes=task.recipes) == task
+  assert "recurrent: lstm of 1 x 64 in policy and critic" in capsys.readouterr().out
+
+
+def test_recurrent_with_a_recipe_that_mirrors_is_refused(called, capsys, monkeypatch):
+  # Guards: a run that ends in rsl_rl, minutes later.
+  task = import_module(PAGES[TASK]).task()
+  mirrors = replace(task, recipes={"native": task.recipes["warp"]})
+  monkeypatch.setattr(tasks, "build", lambda _: mirrors)
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 2
+  says = capsys.readouterr().err
+  assert f"error: --recurrent with {TASK}'s native recipe: " in says and "no mirror image" in says
+  assert not called.train
 
 
 @pytest.mark.parametrize("name", COMMANDS)

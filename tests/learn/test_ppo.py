@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from rsl_rl.models import MLPModel
+from rsl_rl.models import MLPModel, RNNModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
@@ -20,13 +20,16 @@ def observations(value=0.0, num_envs=N):
   return TensorDict({"policy": filled, "critic": filled.clone()}, batch_size=[num_envs])
 
 
-def make(num_envs=N, steps=STEPS, bootstrap="terminal", **changes):
+def make(num_envs=N, steps=STEPS, bootstrap="terminal", memory=None, **changes):
   torch.manual_seed(0)
   obs = observations(num_envs=num_envs)
   groups = {"actor": ["policy"], "critic": ["critic"]}
   gaussian = {"class_name": "GaussianDistribution", "init_std": 0.5}
-  actor = MLPModel(obs, groups, "actor", 2, (8,), obs_normalization=True, distribution_cfg=gaussian)
-  critic = MLPModel(obs, groups, "critic", 1, (8,), obs_normalization=True)
+  model = RNNModel if memory else MLPModel
+  options = {"hidden_dims": (8,), "obs_normalization": True}
+  options |= {"rnn_type": memory, "rnn_hidden_dim": 4} if memory else {}
+  actor = model(obs, groups, "actor", 2, distribution_cfg=gaussian, **options)
+  critic = model(obs, groups, "critic", 1, **options)
   storage = RolloutStorage("rl", num_envs, steps, obs, [2])
   options = {"gamma": GAMMA, "lam": 0.95, "num_learning_epochs": 2, "num_mini_batches": 2} | changes
   return Ppo(actor, critic, storage, bootstrap=bootstrap, min_std=0.05, **options)
@@ -157,10 +160,12 @@ def test_a_std_above_its_floor_is_left_alone():
 
 
 @pytest.mark.parametrize(("bootstrap", "reaches"), [("terminal", True), ("none", False)])
-def test_the_critic_of_a_constant_reward_approaches_its_sum(bootstrap, reaches):
+@pytest.mark.parametrize("memory", [None, "lstm", "gru"])
+def test_the_critic_of_a_constant_reward_approaches_its_sum(bootstrap, reaches, memory):
   # Guards: values that fall towards the end of an episode, where none is in sight: r / (1 - gamma)
   # is right, and a time-out taken for an end stays far below.
-  alg = make(learning_rate=0.02, schedule="fixed", use_clipped_value_loss=False, max_grad_norm=10.0)
+  options = {"use_clipped_value_loss": False, "max_grad_norm": 10.0, "schedule": "fixed"}
+  alg = make(learning_rate=0.02, memory=memory, num_mini_batches=1 if memory else 2, **options)
   obs = observations(1.0)
   for index in range(150):
     for k in range(STEPS):
@@ -170,6 +175,7 @@ def test_the_critic_of_a_constant_reward_approaches_its_sum(bootstrap, reaches):
     with torch.inference_mode():
       alg.compute_returns(obs)
     alg.update()
-  value = alg.critic(obs).mean().item()
+  with torch.inference_mode():
+    value = alg.critic(obs).mean().item()
   wanted = 1 / (1 - GAMMA)
   assert (abs(value - wanted) < 0.01 * wanted) == reaches, value

@@ -5,13 +5,16 @@ from dataclasses import replace
 import pytest
 import torch
 
+from mjrl.envs.recipe import Memory
 from mjrl.envs.task import every
 from mjrl.envs.terms import events
 from mjrl.learn import checkpoints, resume
 
+MEMORIES = [None, *(Memory(kind=kind, hidden=8, layers=2) for kind in ("lstm", "gru"))]
 
-@pytest.fixture
-def lively(small):
+
+@pytest.fixture(params=MEMORIES, ids=lambda memory: memory.kind if memory else "none")
+def lively(small, request):
   """The small recipe with pushes, short episodes, a past, and a ladder that is climbed at once."""
   push = every(
     (0.1, 0.3),
@@ -23,7 +26,7 @@ def lively(small):
   )
   ladder = replace(small.curriculum, dwell_steps=10, min_holds=1, bar_base_m_s=9, bar_base_rad_s=9)
   command = replace(small.command, hold_s=(1.0, 1.2), standing=0.0)
-  recipe = replace(small.recipes["native"], history=3, rollout_steps=10)
+  recipe = replace(small.recipes["native"], history=3, rollout_steps=10, memory=request.param)
   return replace(
     small,
     episode_s=2.2,
@@ -58,7 +61,8 @@ def go_on(make_runner, task, path, num_envs=8):
   """A runner that has taken up a checkpoint and the world beside it."""
   runner = make_runner(task, seed=99, num_envs=num_envs)
   saved = checkpoints.read(path)
-  world, why = resume.read(path, saved["iteration"], "native:cpu", num_envs)
+  memory = saved["recipe"]["memory"] is not None
+  world, why = resume.read(path, saved["iteration"], "native:cpu", num_envs, memory=memory)
   runner.restore(saved, world)
   return runner, why
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from mjrl import tasks
 from mjrl.learn import checkpoints
@@ -249,3 +250,25 @@ def test_joints_are_grouped_by_limb():
   }
   assert limbs(["slider", "hinge"]) == {"": [("slider", "slider"), ("hinge", "hinge")]}
   assert list(limbs(["left_hip", "right_hip"])) == ["all joints"]
+
+
+@pytest.mark.parametrize(("measure", "starts"), [(False, 1), (True, 5)])
+def test_who_acts_is_told_of_starts_and_ends(monkeypatch, tmp_path, no_picture, measure, starts):
+  # Guards: a policy with a memory that goes on remembering what is over: a segment, an episode.
+  told = []
+
+  class Spy:
+    def __init__(self, env):
+      self.action = torch.zeros(env.num_envs, len(env.robot.gait_joints))
+
+    def __call__(self, observations):
+      told.append("act")
+      return self.action
+
+    def reset(self, ended=None):
+      told.append("all" if ended is None else "some")
+
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr("mjrl.measure.agents.zero", Spy)
+  assert replay(measure=measure) == 0
+  assert told == ["all", *["act", "some"] * STEPS] * starts

@@ -75,6 +75,10 @@ class TrainFlags(CommonFlags):
     int | None,
     _arg("iterations of this run; N more when resuming", "the task's", "COUNT"),
   ] = None
+  recurrent: Annotated[
+    Switch,
+    _arg("give policy and critic a memory, a small LSTM; slower, see docs/training.md", "off"),
+  ] = False
   resume: Annotated[Switch, _arg("go on from this task's newest checkpoint", "off")] = False
   tensorboard: Annotated[bool, _arg("serve TensorBoard on 127.0.0.1", "on")] = True
   tb_port: Annotated[int, _arg("TensorBoard's port, or the next free one", "6006", "PORT")] = 6006

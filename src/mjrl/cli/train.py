@@ -4,7 +4,9 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
@@ -12,8 +14,12 @@ from mjrl.cli.flags import TrainFlags, check, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import Plan, prepare, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
+from mjrl.envs.recipe import RECURRENT
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
+
+if TYPE_CHECKING:
+  from mjrl.envs.task import Task
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -67,8 +73,11 @@ def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
   start_torch(plan.resolved.torch_threads)
   from mjrl.learn.train import train
 
+  task = tasks.build(plan.task)
+  if flags.recurrent:
+    task = _with_memory(task, plan.resolved.backend)
   return train(
-    task=tasks.build(plan.task),
+    task=task,
     resolved=plan.resolved,
     seed=plan.seed,
     max_iterations=flags.max_iterations,
@@ -98,6 +107,19 @@ def _departures(flags: TrainFlags, plan: Plan) -> list[str]:
       f"num_envs {plan.resolved.num_envs}, the task's {plan.resolved.backend} recipe has {usual}"
       + (": rollouts are longer instead" if plan.resolved.num_envs < usual else "")
     )
+  if flags.recurrent:
+    found.append(
+      f"recurrent: {RECURRENT.kind} of {RECURRENT.layers} x {RECURRENT.hidden} in policy and critic"
+    )
   if flags.max_iterations is not None:
     found.append(f"max_iterations {flags.max_iterations}")
   return found
+
+
+def _with_memory(task: "Task", backend: str) -> "Task":
+  """The task with a recipe whose networks remember."""
+  try:
+    recipe = replace(task.recipes[backend], memory=RECURRENT)
+  except ValueError as error:
+    raise ValueError(f"--recurrent with {task.name}'s {backend} recipe: {error}") from None
+  return replace(task, recipes={**task.recipes, backend: recipe})

@@ -1,7 +1,7 @@
 """The step loop: a task's tables at work on an engine."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,10 +59,6 @@ class Step:
   timed_out: Tensor
   terminal: dict[str, Tensor] | None
   state: State
-
-
-Policy = Callable[[Mapping[str, Tensor]], Tensor]
-"""Observation groups, (N, width) each, to the action, (N, G)."""
 
 
 class Env:

@@ -8,6 +8,7 @@ from mjrl.names import nearest
 
 BOOTSTRAPS = ("terminal", "previous")
 ENGINES = ("native", "warp")
+MEMORIES = ("lstm", "gru")
 _LONGEST = 8  # times a recipe's rollout: with hardly any envs, an iteration still ends soon
 
 
@@ -47,9 +48,40 @@ class Anneal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Memory:
+  """A recurrent layer between observations and hidden layers, in policy and critic alike.
+
+  kind    one of `MEMORIES`
+  hidden  width of its state;  layers  how many are stacked
+  """
+
+  kind: str
+  hidden: int
+  layers: int
+
+  def __post_init__(self) -> None:
+    """Refuse a kind that there is not, and sizes below one."""
+    if self.kind not in MEMORIES:
+      raise ValueError(f"memory: kind {self.kind!r}; {nearest(self.kind, MEMORIES)}")
+    for name in ("hidden", "layers"):
+      if getattr(self, name) < 1:
+        raise ValueError(f"memory: {name} is {getattr(self, name)}; it must be at least 1")
+
+  @property
+  def numbers(self) -> int:
+    """How many numbers a network remembers of an env; an LSTM keeps two states."""
+    return (2 if self.kind == "lstm" else 1) * self.layers * self.hidden
+
+
+RECURRENT = Memory(kind="lstm", hidden=64, layers=1)
+"""What `train.py --recurrent` gives a recipe."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
   """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
 
+  memory        of policy and critic; None has them act on the observations alone
   history       frames of the observation groups, in place of the rows' own; None keeps them
   bootstrap     "terminal": a time-out adds the value of the observation it ended on;
                 "previous": that of the one before it, as rsl_rl does
@@ -62,6 +94,7 @@ class Recipe:
   actor_hidden: tuple[int, ...]
   critic_hidden: tuple[int, ...]
   activation: str
+  memory: Memory | None
   init_std: float
   min_std: float
   epochs: int
@@ -93,6 +126,40 @@ class Recipe:
       raise ValueError(
         f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
       )
+    if self.memory is not None:
+      self._check_memory()
+    check_num_envs(self, self.num_envs)
+
+  def _check_memory(self) -> None:
+    if self.mirror_augmentation or self.mirror_coef > 0:
+      raise ValueError(
+        f"recipe: memory with mirror_augmentation {self.mirror_augmentation} and mirror_coef "
+        f"{self.mirror_coef}: what a network remembers has no mirror image; set them to False and "
+        "0, or memory to None"
+      )
+    if self.rollout_steps < 2:
+      raise ValueError(
+        f"recipe: memory with rollout_steps {self.rollout_steps}: what to remember is learned back "
+        "through a rollout; it must be at least 2"
+      )
+
+
+def check_num_envs(recipe: Recipe, num_envs: int) -> None:
+  """Refuse a number of envs that a recipe with a memory cannot learn from.
+
+  Its mini-batches are of whole envs, always the same ones: those of a remainder would never be
+  learned from, and of a single env rsl_rl takes the probabilities of all its steps for each.
+
+  Raises:
+    ValueError: with the numbers that would do.
+  """
+  parts = recipe.mini_batches
+  if recipe.memory is not None and (num_envs % parts or num_envs < 2 * parts):
+    fewer, more = (max(num_envs // parts + k, 2) * parts for k in (0, 1))
+    raise ValueError(
+      f"num_envs is {num_envs} with a memory and {parts} mini-batches: each is of the same number "
+      f"of envs, 2 or more; take {' or '.join(map(str, sorted({fewer, more})))}"
+    )
 
 
 def for_envs(recipe: Recipe, num_envs: int) -> Recipe:

@@ -6,10 +6,12 @@ Finding imports no torch, so that a command knows what it will load before it bu
 import io
 import re
 import warnings
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import differences
+from mjrl.envs.recipe import Recipe
 from mjrl.learn.atomic import write_bytes
 
 _NAME = re.compile(r"model_(\d+)\.pt$")
@@ -111,15 +113,22 @@ def check_fits(
   """
   if saved["task"]["name"] != task["name"]:
     raise ValueError(f"{path} is of task {saved['task']['name']}, not of {task['name']}")
+  lacking = [field.name for field in fields(Recipe) if field.name not in saved["recipe"]]
+  if lacking:
+    raise ValueError(
+      f"{path} is of another version of mjrl, whose recipes have no {', '.join(lacking)}: use that "
+      "version, or train anew"
+    )
   lines = []
   for group, rows in task["observations"].items():
     old, new = _inputs(saved["task"]["observations"].get(group, {})), _inputs(rows)
     lines += differences(old, new, f"observations.{group}")
     if not lines and list(old) != list(new):
       lines.append(f"observations.{group}: the order of the rows")
-  for key in ("actor_hidden", "critic_hidden", "activation", "history"):
-    if saved["recipe"][key] != recipe[key]:
-      lines.append(f"recipe.{key}: {saved['recipe'][key]} -> {recipe[key]}")
+  old, new = _networks(saved["recipe"]), _networks(recipe)
+  lines += differences(old, new, "recipe")
+  if (old["memory"] is None) != (new["memory"] is None):
+    lines[-1] += " (--recurrent: give it, or leave it out, as when this was trained)"
   if lines:
     raise ValueError(f"{path} does not fit this task: " + "; ".join(lines))
 
@@ -128,3 +137,9 @@ def _inputs(rows: dict[str, Any]) -> dict[str, Any]:
   """The parts of observation rows that a network's inputs depend on."""
   keys = ("fn", "history", "delay_s", "scale", "clip", "params")
   return {name: {key: row[key] for key in keys} for name, row in rows.items()}
+
+
+def _networks(recipe: dict[str, Any]) -> dict[str, Any]:
+  """The parts of a recipe that its networks depend on."""
+  keys = ("actor_hidden", "critic_hidden", "activation", "history", "memory")
+  return {key: recipe[key] for key in keys}

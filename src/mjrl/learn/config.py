@@ -1,7 +1,9 @@
 """A recipe in rsl_rl's words."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from mjrl.envs.describe import describe
 from mjrl.envs.env import Env
 from mjrl.envs.mirror import augmentation
 from mjrl.envs.recipe import Recipe
@@ -9,19 +11,15 @@ from mjrl.envs.recipe import Recipe
 
 def rsl_config(recipe: Recipe, env: Env) -> dict[str, Any]:
   """The nested dict that rsl_rl's runner takes; a new one each time, since it writes into it."""
-  network = {"class_name": "MLPModel", "activation": recipe.activation, "obs_normalization": True}
+  described = describe(recipe)
   mirrored = recipe.mirror_augmentation or recipe.mirror_coef > 0
   return {
     "num_steps_per_env": recipe.rollout_steps,
     "save_interval": recipe.save_every,
     "obs_groups": {"actor": ["policy"], "critic": ["critic"]},
     "check_for_nan": False,  # the environment has looked
-    "actor": network
-    | {
-      "hidden_dims": recipe.actor_hidden,
-      "distribution_cfg": {"class_name": "GaussianDistribution", "init_std": recipe.init_std},
-    },
-    "critic": network | {"hidden_dims": recipe.critic_hidden},
+    "actor": actor_config(described),
+    "critic": _network(described) | {"hidden_dims": recipe.critic_hidden},
     "algorithm": {
       "class_name": "mjrl.learn.ppo:Ppo",
       "bootstrap": recipe.bootstrap,
@@ -49,3 +47,24 @@ def rsl_config(recipe: Recipe, env: Env) -> dict[str, Any]:
       else None,
     },
   }
+
+
+def actor_config(recipe: Mapping[str, Any]) -> dict[str, Any]:
+  """The policy's network, of a recipe as `describe` gives it: what a checkpoint holds."""
+  return _network(recipe) | {
+    "hidden_dims": recipe["actor_hidden"],
+    "distribution_cfg": {"class_name": "GaussianDistribution", "init_std": recipe["init_std"]},
+  }
+
+
+def _network(recipe: Mapping[str, Any]) -> dict[str, Any]:
+  shared = {"activation": recipe["activation"], "obs_normalization": True}
+  memory = recipe["memory"]
+  if memory is None:
+    return {"class_name": "MLPModel"} | shared
+  return {
+    "class_name": "RNNModel",
+    "rnn_type": memory["kind"],
+    "rnn_hidden_dim": memory["hidden"],
+    "rnn_num_layers": memory["layers"],
+  } | shared

@@ -1,5 +1,6 @@
 """rsl_rl's PPO with exact time-outs, and updates that no bad number can end."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -31,11 +32,18 @@ class Ppo(PPO):
     """Record a step; a time-out adds the discounted value of where it ended, a failure nothing."""
     if self._terminal:
       if "terminal" in extras:
-        value = self.critic(extras["terminal"]).detach().squeeze(1)
+        value = self._value_of(extras["terminal"])
         # Chosen, not multiplied: an env that diverged in this step may have no value at all.
         rewards = rewards + self.gamma * torch.where(extras["time_outs"], value, 0.0)
       extras = {}
     super().process_env_step(obs, rewards, dones, extras)
+
+  def _value_of(self, obs: TensorDict) -> Tensor:
+    """What the critic makes of observations that it is not to remember, (N,)."""
+    remembered = self.critic.get_hidden_state()  # a forward pass makes new tensors
+    value = self.critic(obs).detach().squeeze(1)
+    self.critic.reset(hidden_state=remembered)
+    return value
 
   def act(self, obs: TensorDict) -> Tensor:
     """As rsl_rl's, with the action's standard deviation brought back above its floor."""
@@ -47,6 +55,27 @@ class Ppo(PPO):
     losses = super().update()
     self._raise_std()
     return losses
+
+  def save_memory(self) -> dict[str, list[Tensor]]:
+    """What actor and critic remember, (layers, N, hidden) each; nothing where they have no memory.
+
+    An LSTM has two such tensors, a GRU one.
+    """
+    saved = {}
+    for name, model in (("actor", self.actor), ("critic", self.critic)):
+      state = model.get_hidden_state()
+      parts = () if state is None else state if isinstance(state, tuple) else (state,)
+      saved[name] = [part.clone() for part in parts]
+    return saved
+
+  def load_memory(self, saved: Mapping[str, Sequence[Tensor]]) -> None:
+    """Take up what `save_memory` gave, of the same networks and number of envs."""
+    for name, model in (("actor", self.actor), ("critic", self.critic)):
+      parts = [part.to(self.device, copy=True) for part in saved[name]]
+      if len(parts) == 2:
+        model.reset(hidden_state=(parts[0], parts[1]))
+      else:
+        model.reset(hidden_state=parts[0] if parts else None)
 
   def _raise_std(self) -> None:
     std = self.actor.get_parameter("distribution.std_param").data

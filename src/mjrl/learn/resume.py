@@ -19,9 +19,17 @@ def write(folder: Path, iteration: int, backend: str, world: dict[str, Any]) -> 
 
 
 def read(
-  checkpoint: Path, iteration: int, backend: str, num_envs: int
+  checkpoint: Path, iteration: int, backend: str, num_envs: int, memory: bool = False
 ) -> tuple[dict[str, Any] | None, str]:
-  """The world that belongs to a checkpoint, or None and why there is none to go on with."""
+  """The world that belongs to a checkpoint, or None and why there is none to go on with.
+
+  Args:
+    checkpoint: beside which it lies.
+    iteration: of the checkpoint.
+    backend: of this run.
+    num_envs: of this run.
+    memory: whether the networks have one.
+  """
   path = checkpoint.parent / NAME
   if not path.is_file():
     return None, f"there is no {NAME} beside the checkpoint"
@@ -36,4 +44,7 @@ def read(
   had = saved["world"]["env"]["buffers"]["action"].shape[0]
   if had != num_envs:
     return None, f"{NAME} has {had} envs, this run {num_envs}"
+  if any(saved["world"].get("memory", {}).values()) != memory:
+    had, has = ("none", "one") if memory else ("one", "none")
+    return None, f"{NAME} has {had} of the memory that networks carry along, this run {has}"
   return saved["world"], ""

@@ -212,14 +212,16 @@ class Runner(OnPolicyRunner):
     self.mjrl_env.load_curriculum(saved["curriculum"])
     if world is not None:
       self.mjrl_env.load(world["env"])
+      self.alg.load_memory(world["memory"])
       torch.set_rng_state(world["torch_rng"])
       self.returns.extend(world["returns"])
       self.lengths.extend(world["lengths"])
 
   def _snapshot(self) -> dict[str, Any]:
-    """The world as it is, and what draws its random numbers."""
+    """The world as it is, what the networks remember of it, and what draws random numbers."""
     return {
       "env": self.mjrl_env.save(),
+      "memory": self.alg.save_memory(),
       "torch_rng": torch.get_rng_state(),
       "returns": list(self.returns),
       "lengths": list(self.lengths),

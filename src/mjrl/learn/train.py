@@ -8,7 +8,7 @@ import torch
 
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
-from mjrl.envs.recipe import Recipe, for_envs
+from mjrl.envs.recipe import Recipe, check_num_envs, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
@@ -53,9 +53,11 @@ def train(
     The exit code: 0, or 128 + the number of the signal that stopped it.
 
   Raises:
-    ValueError: the checkpoint is broken or does not fit; nothing has been built by then.
+    ValueError: the checkpoint is broken or does not fit, or the recipe's memory does not fit the
+      number of envs; nothing has been built by then.
   """
   recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs)
+  check_num_envs(recipe, resolved.num_envs)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
@@ -89,7 +91,13 @@ def train(
   iterations = max_iterations or recipe.max_iterations
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
-    world, why = resume.read(checkpoint, saved["iteration"], resolved.name, resolved.num_envs)
+    world, why = resume.read(
+      checkpoint,
+      saved["iteration"],
+      resolved.name,
+      resolved.num_envs,
+      memory=recipe.memory is not None,
+    )
     runner.restore(saved, world)
     print(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
@@ -145,7 +153,8 @@ def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
   frames = max(row.frames(recipe.history) for row in rows)
   numbers_per_frame = 8 * len(task.robot.joints)
   copies = 3  # as stored, as shuffled into mini-batches, as activations of the first layers
-  return 4 * copies * recipe.rollout_steps * frames * numbers_per_frame * len(task.observations)
+  numbers = frames * numbers_per_frame + (recipe.memory.numbers if recipe.memory else 0)
+  return 4 * copies * recipe.rollout_steps * numbers * len(task.observations)
 
 
 def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dict[str, Any]:
@@ -159,6 +168,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "task": env.task.name,
     "backend": resolved.name,
     "num_envs": resolved.num_envs,
+    "memory": describe(runner.recipe.memory),
     "seed": seed,
     "iterations": runner.next_iteration,
     "env_steps": runner.env_steps,

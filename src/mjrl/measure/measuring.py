@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from mjrl.envs.policy import advance, begin
 from mjrl.measure.figures import segment_figures
 from mjrl.measure.files import write_csv, write_json
 from mjrl.measure.gait_figures import clock
@@ -81,11 +82,11 @@ def record(
   """Start every env anew, hold a command for so many control steps, and record."""
   env = replay.env
   env.commands.fix(torch.tensor(held.command, device=env.device).repeat(env.num_envs, 1))
-  observations = env.reset()
+  observations = begin(env, replay.policy)
   recorder = Recorder(steps, env.dt_s, clocked=env.task.gait is not None)
   env.end_iteration(0)  # so that the failures counted below are this segment's
   for _ in range(steps):
-    step = env.step(replay.policy(observations))
+    step = advance(env, replay.policy, observations)
     observations = step.observations
     recorder.add(step.state, step.terminated)
     if window and not window.closed:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe, differences
-from mjrl.envs.env import Env, Policy
+from mjrl.envs.env import Env
+from mjrl.envs.policy import Policy
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints

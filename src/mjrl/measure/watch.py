@@ -2,6 +2,7 @@
 
 import torch
 
+from mjrl.envs.policy import advance, begin
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.replay import Replay
 from mjrl.view.window import Window
@@ -18,7 +19,7 @@ def watch(
   env = replay.env
   if command is not None:
     env.commands.fix(torch.tensor(command, device=env.device).repeat(env.num_envs, 1))
-  observations = env.reset()
+  observations = begin(env, replay.policy)
   pace = Pace(speed, env.dt_s)
   status = StatusLine(pace, env.dt_s)
   failed = done = 0
@@ -26,7 +27,7 @@ def watch(
     print("replaying until Ctrl-C; --steps N ends by itself, --measure writes numbers", flush=True)
   try:
     while (steps is None or done < steps) and not (window and window.closed):
-      step = env.step(replay.policy(observations))
+      step = advance(env, replay.policy, observations)
       observations = step.observations
       done += 1
       failed += int(step.terminated.sum())

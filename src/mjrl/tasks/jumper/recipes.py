@@ -12,6 +12,7 @@ _WARP = Recipe(
   actor_hidden=(512, 256, 128, 64),
   critic_hidden=(512, 256, 128, 64),
   activation="elu",
+  memory=None,
   init_std=1.0,
   min_std=0.05,
   epochs=5,
