@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from pathlib import Path
 
 import torch
 from rsl_rl.models import MLPModel, RNNModel
@@ -91,6 +92,13 @@ def torchscript_bytes(actor: Actor) -> bytes:
     warnings.simplefilter("ignore")  # TorchScript is old, and says so
     torch.jit.save(torch.jit.trace(actor, actor.examples(2), check_trace=False), buffer)
   return buffer.getvalue()
+
+
+def load_torchscript(path: Path) -> torch.jit.ScriptModule:
+  """An actor that was written as TorchScript."""
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    return torch.jit.load(str(path))
 
 
 def _lstm_cell(of_input: Tensor, of_state: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rsl_rl.models import MLPModel
 
 from mjrl.export import player
-from mjrl.export.actor import Actor
+from mjrl.export.actor import Actor, load_torchscript
 from mjrl.export.onnx_file import external_data
 from mjrl.export.runs import Frame
 from mjrl.learn.policy import NetworkPolicy
@@ -50,7 +50,7 @@ def check_network(path: Path, network: MLPModel, actor: Actor, frames: Sequence[
 
 def check_torchscript(path: Path, network: MLPModel, actor: Actor) -> float:
   """actor.pt against the network of the checkpoint, on random observations."""
-  module = torch.jit.load(str(path))
+  module = load_torchscript(path)
   error = _largest(lambda inputs: list(module(*inputs)), network, actor, _random(network))
   return _within(error, NETWORK_ERROR, f"{path.name}: actions differ from the checkpoint's")
 
@@ -65,7 +65,7 @@ def check_frames(
   worst = 0.0
   controller.start(frames[0].clock_step)
   for k, frame in enumerate(frames):
-    simulation.load(frame.state, frame.torque_n_m)
+    simulation.load(frame.state, frame.forces)
     out = controller.step(simulation.read(), frame.command)
     error = np.abs(out.observation - frame.observation)
     at = int(error.argmax())
@@ -83,12 +83,13 @@ def check_one_step(frames: Sequence[Frame], simulation: player.Simulation) -> fl
   """What the player's simulation senses a control step after each recorded state."""
   worst = 0.0
   for k in range(len(frames) - 1):
-    simulation.load(frames[k].state, frames[k].torque_n_m)
+    simulation.load(frames[k].state, frames[k].forces)
     simulation.step(frames[k].targets_rad)
     got = simulation.read()
-    simulation.load(frames[k + 1].state, frames[k + 1].torque_n_m)
+    simulation.load(frames[k + 1].state, frames[k + 1].forces)
     for name, wanted in simulation.read().items():
-      error = float(np.abs(got[name] - wanted).max())
+      # Forces of some ten newtons were recorded as float32: relative to what is above 1.
+      error = float((np.abs(got[name] - wanted) / np.maximum(np.abs(wanted), 1)).max())
       worst = max(worst, _within(error, ONE_STEP_ERROR, f"one step after {k}: {name} differs"))
   return worst
 
@@ -101,7 +102,7 @@ def check_closed_loop(
   Speeds are compared until one of the two falls.
   """
   controller.start(frames[0].clock_step)
-  simulation.load(frames[0].state, frames[0].torque_n_m)
+  simulation.load(frames[0].state, frames[0].forces)
   velocities, action_error, fell = [], 0.0, None
   for k, frame in enumerate(frames):
     out = controller.step(simulation.read(), frame.command)
@@ -125,7 +126,9 @@ def check_closed_loop(
   _within(
     share,
     SPEED_SHARE,
-    f"the player walks at {_text(theirs)} m/s, mjrl at {_text(ours)} m/s over {count * dt_s:.2f} s",
+    f"the player walks at {_text(theirs)} m/s, mjrl at {_text(ours)} m/s over {count * dt_s:.2f} s "
+    f"(both acted alike for {FIRST_S:g} s: one that stumbles may then go elsewhere by the last "
+    "digit; train it longer), which differ",
   )
   return {
     "command": command.tolist(),

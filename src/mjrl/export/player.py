@@ -177,13 +177,13 @@ class Simulation:
     mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
     self.data.ctrl[self._ctrl] = self._home_rad
     mujoco.mj_forward(self.model, self.data)
-    self._torque_n_m = self.data.actuator_force[self._ctrl]
+    self._forces = self._read_forces()
 
-  def load(self, state: np.ndarray, torque_n_m: np.ndarray) -> None:
-    """Go on from an mjSTATE_INTEGRATION vector, and the torques (J,) of the step that led there."""
+  def load(self, state: np.ndarray, forces: Measured) -> None:
+    """Go on from an mjSTATE_INTEGRATION vector, and the forces of the step that led there."""
     mujoco.mj_setState(self.model, self.data, state, mujoco.mjtState.mjSTATE_INTEGRATION)
     mujoco.mj_step1(self.model, self.data)
-    self._torque_n_m = torque_n_m
+    self._forces = forces
 
   def step(self, targets_rad: np.ndarray) -> None:
     """One control step: the servos hold the targets for `decimation` physics steps."""
@@ -193,7 +193,7 @@ class Simulation:
       # left at the new state.  Forces are those of the last physics step.
       mujoco.mj_step2(self.model, self.data)
       mujoco.mj_step1(self.model, self.data)
-    self._torque_n_m = self.data.actuator_force[self._ctrl]
+    self._forces = self._read_forces()
 
   def read(self) -> Measured:
     """What a robot would sense now."""
@@ -205,19 +205,26 @@ class Simulation:
       "ang_vel_b": data.sensor("imu_ang_vel").data.copy(),
       "joint_pos_rad": data.qpos[self._qpos],
       "joint_vel_rad_s": data.qvel[self._qvel],
-      "joint_torque_n_m": self._torque_n_m,
+      "joint_torque_n_m": self._forces["joint_torque_n_m"],
     }
     if self.layout["not_measurable"]:  # known in simulation alone
       feet = self.layout["feet"]
-      contact = np.array([data.sensor(f"{foot}_contact").data for foot in feet])
       radius_m = [self.model.geom(f"{foot}_foot").size[0] for foot in feet]
       measured |= {
         "lin_vel_b": data.sensor("imu_lin_vel").data.copy(),
         "foot_height_m": np.array([data.sensor(f"{f}_pos").data[2] for f in feet]) - radius_m,
-        "foot_contacts": contact[:, 0],
-        "foot_force_w": contact[:, 1:],
+        **self._forces,
       }
     return measured
+
+  def _read_forces(self) -> Measured:
+    contacts = [self.data.sensor(f"{foot}_contact").data for foot in self.layout["feet"]]
+    contact = np.array(contacts).reshape(-1, 4)
+    return {
+      "joint_torque_n_m": self.data.actuator_force[self._ctrl],
+      "foot_contacts": contact[:, 0],
+      "foot_force_w": contact[:, 1:],
+    }
 
   @property
   def velocity(self) -> np.ndarray:

@@ -40,7 +40,7 @@ def build_reference(
   """What the robot sensed and was asked for, and what the policy made of it, step by step."""
   steps = []
   for frame in frames:
-    simulation.load(frame.state, frame.torque_n_m)
+    simulation.load(frame.state, frame.forces)
     measured = {name: value.tolist() for name, value in simulation.read().items()}
     steps.append(
       {

@@ -1,6 +1,6 @@
 """The task in the env of replays, without anything random: what an export is compared with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import pi
 
@@ -26,14 +26,15 @@ Command = tuple[float, float, float]
 class Frame:
   """One control step of one env, before and after the policy acted.
 
-  state         mjSTATE_INTEGRATION vector;  torque_n_m (J,) of the step that led there
+  state         mjSTATE_INTEGRATION vector
+  forces        of the step that led there, by the names of `mjrl.export.player.Measured`
   command       (3,);  clock_step on the gait clock
   observation, action  of the policy;  targets_rad (J,)
   velocity      (3,) forward m/s, left m/s, yaw rad/s, after the step;  fallen then: over 60 degrees
   """
 
   state: NDArray[np.float64]
-  torque_n_m: NDArray[np.float64]
+  forces: Mapping[str, NDArray[np.float64]]
   command: NDArray[np.float64]
   clock_step: int
   observation: NDArray[np.float32]
@@ -71,7 +72,12 @@ def drive(env: Env, policy: Policy, commands: Sequence[Command]) -> list[Frame]:
   for k in range(len(commands)):
     s, clock_step = env.state, int(env.clock_steps[0])
     state = env.backend.save()["state"][0].numpy().copy()
-    torque_n_m = s.joint_torque_n_m[0].numpy().astype(np.float64)
+    forces = {
+      "joint_torque_n_m": s.joint_torque_n_m,
+      "foot_contacts": s.foot_contacts,
+      "foot_force_w": s.foot_force_w,
+    }
+    forces = {name: value[0].numpy().astype(np.float64) for name, value in forces.items()}
     command, seen = s.command[0].numpy().astype(np.float64), observations["policy"][0].numpy()
     # What is asked next is seen in the observation that ends this step.
     env.commands.fix(torch.tensor([commands[min(k + 1, len(commands) - 1)]]))
@@ -79,7 +85,7 @@ def drive(env: Env, policy: Policy, commands: Sequence[Command]) -> list[Frame]:
     frames.append(
       Frame(
         state=state,
-        torque_n_m=torque_n_m,
+        forces=forces,
         command=command,
         clock_step=clock_step,
         observation=seen.copy(),
