@@ -1,5 +1,6 @@
 import ast
 import json
+import logging.handlers
 import os
 import re
 import shutil
@@ -172,9 +173,15 @@ def test_a_policy_that_remembers_is_exported_with_its_memory(make, tmp_path, cap
   # exporter's pages of remarks on the console, among which an error is not seen.
   task = make.tiny(tasks.build("jumper.tripod"), memory=memory)
   checkpoint = make.trained(task, tmp_path)
+  remarks = logging.handlers.BufferingHandler(capacity=1000)  # torch's own writes around capfd
+  logging.getLogger("torch.onnx").addHandler(remarks)
   capfd.readouterr()
-  folder = make.exported(task, checkpoint)
+  try:
+    folder = make.exported(task, checkpoint)
+  finally:
+    logging.getLogger("torch.onnx").removeHandler(remarks)
   out, err = capfd.readouterr()
+  assert [record.getMessage() for record in remarks.buffer] == []
   *checked, walked, wrote = out.splitlines()
   assert err == "" and all(line.startswith("  checked: ") for line in checked)
   assert walked.startswith("walking for 10 s at 0.125 m/s forward: player ")

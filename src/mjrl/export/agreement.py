@@ -13,6 +13,7 @@ import onnxruntime
 import torch
 from numpy.typing import NDArray
 from rsl_rl.models import MLPModel
+from rsl_rl.modules import EmpiricalNormalization
 
 from mjrl.export import player
 from mjrl.export.actor import Actor, load_torchscript
@@ -163,6 +164,7 @@ def _check_file(path: Path, actor: Actor) -> None:
 def _random(network: MLPModel) -> torch.Tensor:
   """Observations as far from their mean as in training, (steps, batch, width)."""
   rng = torch.Generator().manual_seed(0)
+  assert isinstance(network.obs_normalizer, EmpiricalNormalization)  # recipes have no other
   mean, std = network.obs_normalizer.mean, network.obs_normalizer.std
   return mean + 2 * std * torch.randn(_STEPS, _BATCH, network.obs_dim, generator=rng)
 

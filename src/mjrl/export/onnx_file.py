@@ -28,7 +28,7 @@ def onnx_bytes(actor: Actor, metadata: Mapping[str, Any]) -> bytes:
   with _quiet():
     program = torch.onnx.export(
       actor,
-      actor.examples(2),  # of 1, the size of the batch would be taken for a constant
+      actor.examples(2),  # a size of 1 may be taken for a constant
       dynamo=True,
       opset_version=OPSET,
       input_names=actor.inputs,

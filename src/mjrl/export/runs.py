@@ -1,6 +1,6 @@
 """The task in the env of replays, without anything random: what an export is compared with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import pi
 
@@ -13,6 +13,7 @@ from mjrl.envs.policy import Policy, advance, begin
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task, at_reset, noiseless
 from mjrl.envs.terms import events
+from mjrl.export.player import Measured
 from mjrl.sim.native import NativeBackend
 
 _ENDLESS_S = 1e7
@@ -34,7 +35,7 @@ class Frame:
   """
 
   state: NDArray[np.float64]
-  forces: Mapping[str, NDArray[np.float64]]
+  forces: Measured
   command: NDArray[np.float64]
   clock_step: int
   observation: NDArray[np.float32]
