@@ -160,7 +160,7 @@ def test_a_std_above_its_floor_is_left_alone():
 
 
 @pytest.mark.parametrize(("bootstrap", "reaches"), [("terminal", True), ("none", False)])
-@pytest.mark.parametrize("memory", [None, "lstm", "gru"])
+@pytest.mark.parametrize("memory", [None, "lstm"])
 def test_the_critic_of_a_constant_reward_approaches_its_sum(bootstrap, reaches, memory):
   # Guards: values that fall towards the end of an episode, where none is in sight: r / (1 - gamma)
   # is right, and a time-out taken for an end stays far below.

@@ -112,6 +112,8 @@ def test_a_time_out_is_valued_by_what_its_env_remembers(small, memory):
     alg.process_env_step(after, torch.zeros(4), torch.tensor([True, True, False, True]), extras)
     critic(obs)
     saved = alg.save_memory()["critic"]
+    shape = (memory.layers, 4, memory.hidden)
+    assert [part.shape for part in saved] == [shape] * (2 if memory.kind == "lstm" else 1)
     for mine, theirs in zip(saved, parts(critic.get_hidden_state()), strict=True):
       assert torch.equal(mine[:, 2], theirs[:, 2])
       assert mine[:, [0, 1, 3]].count_nonzero() == 0
