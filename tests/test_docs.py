@@ -36,6 +36,21 @@ def test_flags_of_commands_exist(page):
   for script, flags in (("train", TrainFlags), ("play", PlayFlags), ("export", ExportFlags)):
     known = {name.replace("_", "-") for name in vars(flags())} | {"help"}
     known |= {f"no-{name}" for name in known}
-    for line in re.findall(rf"^.*scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
+    for line in re.findall(rf"scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
       for flag in re.findall(r"--([a-zA-Z][\w-]*)", line):
         assert flag.replace("_", "-") in known, f"{page.name}: {line.strip()}"
+
+
+def test_overrides_of_the_documentation_are_taken():
+  # Guards: a path that users copy, and that a task page has renamed.
+  from mjrl import tasks
+  from mjrl.cli.changes import parse_sets
+  from mjrl.envs.overrides import override
+
+  text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+  sets = set(re.findall(r"`((?:\w+\.)*\w+=[^` ]+)`", text))
+  for page in PAGES:
+    sets |= set(re.findall(r"--set (\w\S*=\S+)", page.read_text(encoding="utf-8")))
+  assert len(sets) > 12
+  for word in sets:
+    override(tasks.build("jumper.tripod"), "native", parse_sets([word]))

@@ -1,14 +1,14 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from mjrl import tasks
-from mjrl.cli import play, prepare, train
+from mjrl.cli import planned, play, prepare
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,11 +50,15 @@ def called(monkeypatch):
     setattr(module, name.rpartition(".")[2], lambda **given: note.append(given) or 0)
     monkeypatch.setitem(sys.modules, name, module)
 
+  tripod = tasks.build("jumper.tripod")
+  envs = entries["hop.flat"].num_envs
+  recipes = {name: replace(r, num_envs=envs[name]) for name, r in tripod.recipes.items()}
+  tripod = replace(tripod, recipes=recipes)
   monkeypatch.setattr(tasks, "TASKS", entries)
-  monkeypatch.setattr(tasks, "build", lambda name: name)
+  monkeypatch.setattr(tasks, "build", lambda name: replace(tripod, name=name))
   work("mjrl.learn.train", calls.train)
   work("mjrl.measure.play", calls.play)
-  for module in (train, play):
+  for module in (planned, play):
     monkeypatch.setattr(module, "start_torch", calls.torch_threads.append)
   monkeypatch.setattr(prepare.sys, "platform", "linux")
   return calls

@@ -1,4 +1,7 @@
+import importlib.machinery
+import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from mjrl import tasks
-from mjrl.cli import play, prepare, train
+from mjrl.cli import planned, play, prepare, train
 from mjrl.cli.flags import PlayFlags, TrainFlags, parse
-from mjrl.envs.recipe import RECURRENT
+from mjrl.cli.recorded import since
+from mjrl.envs.recipe import RECURRENT, for_envs
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
+from mjrl.learn.run_config import run_config
 from mjrl.sim.cpus import cgroup_folders
-from mjrl.sim.resolve import resolve
+from mjrl.sim.ranks import Ranks
+from mjrl.sim.resolve import Resolved, resolve
 
 ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
@@ -79,14 +85,31 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
   assert (resolved.num_envs, resolved.threads) == (5, 1)
   assert called.torch_threads == [resolved.torch_threads]
   assert given.pop("command").endswith(" ".join(argv))
+  assert given.pop("task").name == "hop.flat"
+  assert not given.pop("stop")
   assert given == {
-    "task": "hop.flat",
     "seed": 3,
     "max_iterations": None,
     "checkpoint": None,
     "log_dir": tmp_path / "here",
     "options": Options(tensorboard_port=7000),
+    "overrides": {},
+    "run_events": {},
+    "departures": ["recipe.num_envs: 16 -> 5", "recipe.rollout_steps: 24 -> 77"],
   }
+
+
+def test_a_signal_before_the_training_reaches_it(called, monkeypatch):
+  # Guards: a stop while torch loads or the world is built, that leaves half a run folder, or is
+  # forgotten.
+  monkeypatch.setattr(planned, "start_torch", lambda _: signal.raise_signal(signal.SIGTERM))
+  ours = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  try:
+    train.main(["--task", "hop.flat"])
+    assert called.train[0]["stop"].exit_code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN  # handed back
+  finally:
+    signal.signal(signal.SIGTERM, ours)
 
 
 def test_play_passes_on_what_was_asked(called, tmp_path):
@@ -96,8 +119,8 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
   assert play.main([*argv, "--seed", "3", "--headless"]) == 0
   (given,) = called.play
   assert given.pop("resolved").num_envs == 64
+  assert given.pop("task").name == "hop.flat"
   assert given == {
-    "task": "hop.flat",
     "seed": 3,
     "agent": "random",
     "checkpoint": None,
@@ -124,20 +147,22 @@ def test_recurrent_gives_any_task_a_memory(called, capsys, monkeypatch, name):
   monkeypatch.setattr(tasks, "build", lambda _: task)
   assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
   given = called.train[0]["task"]
-  assert given.recipes["native"] == replace(task.recipes["native"], memory=RECURRENT)
+  recipe = for_envs(task.recipes["native"], 16)
+  assert given.recipes["native"] == replace(recipe, memory=RECURRENT)
   assert replace(given, recipes=task.recipes) == task
-  assert "recurrent: lstm of 1 x 64 in policy and critic" in capsys.readouterr().out
+  assert "recipe.memory: None -> {'kind': 'lstm'" in capsys.readouterr().out
 
 
-def test_recurrent_with_a_recipe_that_mirrors_is_refused(called, capsys, monkeypatch):
-  # Guards: a run that ends in rsl_rl, minutes later.
+def test_recurrent_switches_mirroring_off_and_says_so(called, capsys, monkeypatch):
+  # Guards: a run that ends in rsl_rl, minutes later; a loss that is gone and nobody knows.
   task = import_module(PAGES[TASK]).task()
   mirrors = replace(task, recipes={"native": task.recipes["warp"]})
   monkeypatch.setattr(tasks, "build", lambda _: mirrors)
-  assert train.main(["--task", "hop.flat", "--recurrent"]) == 2
-  says = capsys.readouterr().err
-  assert f"error: --recurrent with {TASK}'s native recipe: " in says and "no mirror image" in says
-  assert not called.train
+  assert train.main(["--task", "hop.flat", "--recurrent"]) == 0
+  assert "recipe.mirror_coef: 1.0 -> 0.0" in capsys.readouterr().out
+  argv = ["--task", "hop.flat", "--recurrent", "--set", "recipe.mirror_coef=0.5"]
+  assert train.main(argv) == 2 and len(called.train) == 1
+  assert "no mirror image" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -145,7 +170,7 @@ def test_dry_run_builds_nothing(called, capsys, tmp_path, name):
   # Guards: a dry run that leaves a run folder, or takes as long as the run's start.
   extra = ["--agent", "zero"] if name == "play.py" else []
   assert COMMANDS[name](["--task", "hop.flat", "--dry-run", *extra]) == 0
-  assert not (called.train or called.play or called.torch_threads)
+  assert not (called.train or called.play)
   assert list(tmp_path.iterdir()) == []
   out = capsys.readouterr().out
   assert "hop.flat" in out and "native:cpu (auto: " in out and "nothing was built" in out
@@ -159,7 +184,51 @@ def test_the_banner_says_where_values_come_from(called, capsys, monkeypatch):
   assert "3 (given)" in out
   assert "1 (MJRL_CPU_THREADS in the shell)" in out
   assert "(drawn)" in out
-  assert "num_envs 3, the task's native recipe has 16" in out
+  assert "recipe.num_envs: 16 -> 3" in out
+
+
+def as_torchrun(monkeypatch, rank):
+  for name, value in {"WORLD_SIZE": 2, "RANK": rank, "LOCAL_RANK": rank}.items():
+    monkeypatch.setenv(name, str(value))
+  for name, value in {"LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 1}.items():
+    monkeypatch.setenv(name, str(value))
+
+
+def test_the_first_process_says_what_all_do(called, capsys, monkeypatch):
+  # Guards: K banners on one terminal, and a number of envs that means two things.
+  as_torchrun(monkeypatch, 0)
+  argv = ["--task", "hop.flat", "--num_envs", "5", "--dry-run"]
+  assert train.main(argv) == 0
+  out = capsys.readouterr().out
+  assert "5 (given), in each of 2 processes: 10 in all" in out
+  assert "2 processes of 5 envs each" in out
+  as_torchrun(monkeypatch, 1)
+  assert train.main(argv) == 0
+  assert capsys.readouterr() == ("", "")
+
+
+def test_a_sweep_under_torchrun_is_refused(called, capsys, monkeypatch, tmp_path):
+  # Guards: K processes that each run the whole sweep, into one another's folders.
+  (tmp_path / "s.yaml").write_text("task: hop.flat\nsweep: {seed: [1, 2]}\n")
+  assert train.main(["--config", "s.yaml", "--dry_run"]) == 0
+  as_torchrun(monkeypatch, 0)
+  assert train.main(["--config", "s.yaml", "--dry_run"]) == 2
+  assert "s.yaml is a sweep" in capsys.readouterr().err
+
+
+def test_a_run_of_several_processes_can_be_repeated_as_such():
+  # Guards: a run.yaml with the first one's GPU, which is refused for the others, and one that is
+  # repeated by fewer processes without a word.
+  common = {"backend": "warp", "num_envs": 4, "threads": 0, "torch_threads": 1, "reasons": {}}
+  alone = Resolved(device="cuda:1", **common)
+  first = Resolved(device="cuda:0", ranks=Ranks(world_size=2, local_world_size=2), **common)
+  given = {"task": TASK, "seed": 0, "iterations": 1, "recurrent": False, "checkpoint": None}
+  given |= {"options": Options(), "overrides": {}, "run_events": {}}
+  devices = [run_config(resolved=one, **given)["device"] for one in (alone, first)]
+  assert devices == ["cuda:1", "cuda"]
+  task = tasks.build(TASK)
+  assert since({"processes": 2}, task, first) == []
+  assert since({"processes": 2}, task, alone) == ["processes: 2 -> 1"]
 
 
 def test_a_drawn_seed_differs_between_runs(called):
@@ -180,6 +249,13 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("train.py", ["--task", "hop.flat", "--seed", "-1"], 2, "--seed is -1"),
     ("train.py", ["--task", "hop.flat", "--tb_port", "99999"], 2, "--tb_port is 99999"),
     ("train.py", ["--task", "hop.flat", "--device", "gpu"], 2, "no device 'gpu'"),
+    ("train.py", ["--task", "hop.flat", "--profile_output", "a"], 2, "no effect without --profile"),
+    ("train.py", ["--task", "hop.flat", "--profile", "--profile_output", "."], 2, "is a folder"),
+    ("train.py", ["--task", "hop.flat", "--best_metric", "eval/a"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--num_eval_episodes", "9"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--best_metric", "x"], 2, "no effect without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--num_eval_episodes", "3"], 2, "without --eval_every"),
+    ("train.py", ["--task", "hop.flat", "--profile_output", "x"], 2, "without --profile"),
     ("train.py", ["--task", "hop.flat", "--resume"], 1, "hop.flat"),
     ("train.py", ["--task", "hop.flat", "--checkpoint", "gone.pt"], 1, "gone.pt"),
     ("play.py", ["--task", "hop.flat"], 1, "hop.flat"),
@@ -195,6 +271,16 @@ def test_a_mistake_is_one_line(called, capsys, name, argv, code, says):
   err = capsys.readouterr().err
   assert says in err and err.startswith("error: ") and err.count("\n") == 1
   assert not (called.train or called.play or called.torch_threads)
+
+
+@pytest.mark.parametrize("found", [None, importlib.machinery.ModuleSpec("wandb", None)])
+def test_wandb_that_is_not_installed_is_said_with_the_cure(called, capsys, monkeypatch, found):
+  # Guards: finding out when the run has been built; and a folder called wandb, such as an earlier
+  # run left, that is taken for the package.
+  monkeypatch.setattr(importlib.util, "find_spec", lambda _: found)
+  assert train.main(["--task", "hop.flat", "--logger", "wandb"]) == 2
+  assert "pip install -e '.[wandb]'" in capsys.readouterr().err
+  assert not (called.train or called.torch_threads)
 
 
 def test_warp_without_its_engine_is_refused_before_anything_loads(script):

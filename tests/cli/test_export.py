@@ -1,5 +1,6 @@
 import os
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -7,6 +8,13 @@ import pytest
 from mjrl import tasks
 from mjrl.cli import export
 from mjrl.cli.flags import ExportFlags, parse
+from mjrl.learn import checkpoints
+
+
+def write(path, **values):
+  """A checkpoint of a run that set those values."""
+  content = {"actor_state_dict": {}, "task": {}, "recipe": {}, "backend": "native:cpu"}
+  checkpoints.write(path, content | {"set": values})
 
 
 @pytest.fixture
@@ -19,8 +27,7 @@ def exports(called, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, module.__name__, module)
   monkeypatch.setattr(export, "start_torch", called.torch_threads.append)
   run = tmp_path / "logs" / "jumper" / "hop.flat" / "2026-01-01_00-00-00"
-  run.mkdir(parents=True)
-  (run / "model_7.pt").touch()
+  write(run / "model_7.pt")
   return calls | {"checkpoint": run / "model_7.pt"}
 
 
@@ -47,28 +54,30 @@ def test_every_flag_is_explained_with_its_default(capsys):
 def test_the_newest_checkpoint_is_exported_beside_itself(exports, called):
   # Guards: a command that has to be told what it can find.
   assert export.main(["--task", "hop.flat"]) == 0
-  assert exports["export"] == [
-    {
-      "task": "hop.flat",
-      "checkpoint": exports["checkpoint"],
-      "out": None,
-      "format": "onnx",
-      "allow_unmeasurable": False,
-    }
-  ]
+  (given,) = exports["export"]
+  assert given.pop("task") == replace(tasks.build("hop.flat"), recipes={})
+  assert given == {
+    "checkpoint": exports["checkpoint"],
+    "out": None,
+    "format": "onnx",
+    "allow_unmeasurable": False,
+  }
   assert called.torch_threads == [1]
 
 
-def test_what_was_asked_is_passed_on(exports, tmp_path):
-  # Guards: a flag that is printed and never delivered.
+def test_what_was_asked_is_passed_on(exports, tmp_path, capsys):
+  # Guards: a flag that is printed and never delivered, and a policy exported with a page's numbers
+  # that was trained with others.
   argv = ["--task", "hop.flat", "--checkpoint", "logs", "--out", "here", "--format", "torchscript"]
   with pytest.raises(SystemExit):
     export.main([*argv, "--format", "rknn"])
-  (tmp_path / "model_3.pt").touch()
+  write(tmp_path / "model_3.pt", **{"action.scale_rad": 0.3})
   argv[3] = "model_3.pt"
   assert export.main([*argv, "--allow-unmeasurable"]) == 0
   (given,) = exports["export"]
   assert given["format"] == "torchscript" and given["allow_unmeasurable"] is True
+  assert given["task"].action.scale_rad == 0.3
+  assert "set by the checkpoint's run: action.scale_rad=0.3" in capsys.readouterr().out
   assert str(given["out"]) == "here" and str(given["checkpoint"]) == "model_3.pt"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mjrl.cli import play, train
+from mjrl.cli import planned, play, train
 from mjrl.cli.flags import TrainFlags
 from mjrl.cli.settings import KEYS, apply_settings, read_settings
 
@@ -24,15 +24,15 @@ def test_the_nearer_layer_wins(tmp_path):
 def test_the_command_line_wins_over_all(tmp_path, argv):
   # Guards: the same, in both spellings of a flag.
   settings = read_settings(tmp_path, {"MJRL_NUM_ENVS": "3"})
-  flags, sources = apply_settings(TrainFlags(num_envs=4), argv, KEYS_OF, settings)
+  flags, sources = apply_settings(TrainFlags(num_envs=4), argv, KEYS_OF, settings, {})
   assert (flags.num_envs, sources) == (4, {"num_envs": "given"})
 
 
 def test_a_switch_on_the_command_line_wins_too(tmp_path):
   # Guards: --tensorboard, which is also the default, losing to MJRL_TENSORBOARD=off.
   settings = read_settings(tmp_path, {"MJRL_TENSORBOARD": "off"})
-  on, _ = apply_settings(TrainFlags(), ["--tensorboard"], KEYS_OF, settings)
-  unsaid, _ = apply_settings(TrainFlags(), [], KEYS_OF, settings)
+  on, _ = apply_settings(TrainFlags(), ["--tensorboard"], KEYS_OF, settings, {})
+  unsaid, _ = apply_settings(TrainFlags(), [], KEYS_OF, settings, {})
   assert (on.tensorboard, unsaid.tensorboard) == (True, False)
 
 
@@ -58,7 +58,7 @@ def test_a_setting_that_would_do_nothing_is_an_error(tmp_path, text, says):
 
 def test_every_key_is_read_by_a_command():
   # Guards: a documented key that no command looks at.
-  assert set(KEYS) == set(train.SETTINGS.values()) | set(play.SETTINGS.values())
+  assert set(KEYS) == set(planned.SETTINGS.values()) | set(play.SETTINGS.values())
 
 
 def test_play_does_not_take_the_env_count_of_training(monkeypatch, called):

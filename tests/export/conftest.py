@@ -17,6 +17,7 @@ from mjrl.export.export import export
 from mjrl.export.reference import commands
 from mjrl.export.runs import drive, open_env, quiet
 from mjrl.learn import checkpoints
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import NetworkPolicy, load_network
 from mjrl.learn.train import train
@@ -58,6 +59,7 @@ def trained(task, folder):
       log_dir=folder,
       command="",
       options=Options(),
+      stop=StopAsked(),
     )
   (checkpoint,) = folder.glob("*/*/*/model_*.pt")
   return checkpoint

@@ -7,10 +7,15 @@ from mjrl import tasks
 from mjrl.envs.describe import describe
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
+from mjrl.learn.evaluation import open_evaluation
 from mjrl.learn.moments import RunEvents
+from mjrl.learn.options import Options
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
 from mjrl.sim.native import NativeBackend
+from mjrl.sim.resolve import Resolved
+
+OPTIONS = Options()
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -41,15 +46,31 @@ def small():
 def make_runner(tmp_path):
   """A runner on native:cpu that writes into the test's folder."""
 
-  def make(task, num_envs=8, seed=0, **changes):
+  def make(task, num_envs=8, seed=0, options=OPTIONS, keep_last=None, **changes):
     recipe = replace(task.recipes["native"], **changes)
     torch.manual_seed(seed)
-    backend = NativeBackend(compile_scene(task), num_envs, 2)
+    model = compile_scene(task)
+    backend = NativeBackend(model, num_envs, 2)
     env = Env(task, backend, seed, history=recipe.history, anneal=recipe.curriculum)
+    resolved = Resolved(
+      backend="native", device="cpu", num_envs=num_envs, threads=2, torch_threads=1, reasons={}
+    )
+    evaluation = open_evaluation(
+      task, resolved, model, seed + 1, history=recipe.history, options=options
+    )
     folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
     identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
-    sinks, events = open_sinks(folder, "tensorboard"), RunEvents(task.events)
-    return Runner(env, recipe, folder, identity, sinks=sinks, events=events)
+    sinks, events = open_sinks(folder, "tensorboard", {}), RunEvents(task.events)
+    return Runner(
+      env,
+      recipe,
+      folder,
+      identity,
+      sinks=sinks,
+      events=events,
+      evaluation=evaluation,
+      keep_last=keep_last,
+    )
 
   return make

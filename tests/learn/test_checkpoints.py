@@ -1,7 +1,9 @@
 """Checkpoints: the right one, whole, and harmless."""
 
+import errno
 import os
 import pickle
+import zipfile
 
 import pytest
 import torch
@@ -15,7 +17,8 @@ ROBOT, TASK = "jumper", "jumper.tripod"
 
 def touch(path, mtime):
   path.parent.mkdir(parents=True, exist_ok=True)
-  path.write_bytes(b"")
+  with zipfile.ZipFile(path, "w") as archive:  # whole, as far as one can see without reading it
+    archive.writestr("model/data.pkl", b"")
   os.utime(path, ns=(mtime, mtime))
   return path
 
@@ -63,6 +66,37 @@ def test_nothing_found_says_where_and_what_to_do(tmp_path):
   (tmp_path / "empty").mkdir()
   with pytest.raises(FileNotFoundError, match=r"no checkpoint .*empty"):
     find(tmp_path, tmp_path / "empty")
+
+
+def test_the_newest_whole_one_is_taken_and_the_others_are_named(tmp_path, capsys):
+  # Guards: a run that cannot be resumed because its last file was cut short, with good ones beside
+  # it; and an older one taken in silence.
+  run = tmp_path / ROBOT / TASK / "run"
+  whole, cut, empty = (touch(run / f"model_{k}.pt", k) for k in (1, 2, 3))
+  data = cut.read_bytes()
+  for path, content in ((cut, data[:-1]), (empty, b"")):
+    path.write_bytes(content)
+    os.utime(path, ns=(5_000, 5_000 + checkpoints.iteration_of(path)))
+  (run / "model_4.pt").mkdir()
+  for given in (None, run, run.parent):
+    assert find(tmp_path, given) == whole
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+      f"skipped {path}: it is cut short or is no checkpoint of mjrl" for path in (empty, cut)
+    ]
+  whole.unlink()
+  with pytest.raises(FileNotFoundError, match=r"no whole checkpoint in .*model_3\.pt: it is cut"):
+    find(tmp_path)
+
+
+def test_a_broken_file_that_is_named_is_refused(tmp_path):
+  # Guards: another checkpoint taken for the one that was asked for.
+  run = tmp_path / ROBOT / TASK / "run"
+  touch(run / "model_1.pt", 1_000)
+  broken = touch(run / "model_2.pt", 2_000)
+  broken.write_bytes(b"PK")
+  with pytest.raises(ValueError, match=r"model_2\.pt is cut short .* choose another with --check"):
+    find(tmp_path, broken)
 
 
 def saved(**more):
@@ -114,17 +148,19 @@ def test_a_foreign_file_is_refused_by_name(tmp_path, kind):
 
 
 def test_a_damaged_file_is_refused_or_read(tmp_path):
-  # Guards: one flipped bit that ends in any of a dozen errors of the archive's reader.
+  # Guards: one flipped byte that becomes another weight, or any of a dozen errors of the reader.
   path = tmp_path / "model_1.pt"
-  torch.save(saved(), path, _use_new_zipfile_serialization=False)
+  checkpoints.write(path, saved())
   data, rng = path.read_bytes(), torch.Generator().manual_seed(0)
   refused = 0
-  for place, byte in torch.randint(256, (300, 2), generator=rng).tolist():
-    path.write_bytes(data[:place] + bytes([byte]) + data[place + 1 :])
+  for place in torch.randint(len(data), (300,), generator=rng).tolist():
+    path.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
     try:
-      checkpoints.read(path)
+      weights = checkpoints.read(path)["actor_state_dict"]["w"]
+      assert torch.equal(weights, saved()["actor_state_dict"]["w"])  # it was padding
     except ValueError as error:
-      refused += "model_1.pt" in str(error)
+      assert "model_1.pt is " in str(error)
+      refused += 1
   assert refused > 100
 
 
@@ -217,6 +253,76 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch, call):
     write_bytes(path, b"bad")
   assert path.read_bytes() == b"good"
   assert [p.name for p in path.parent.iterdir()] == ["model_1.pt"]
+
+
+def test_a_failed_write_names_the_file(tmp_path, monkeypatch):
+  # Guards: "No space left on device", of which of ten disks nobody knows.
+  def full(*_):
+    raise OSError(errno.EDQUOT, "Disk quota exceeded")  # as write() does: without a name
+
+  monkeypatch.setattr(os, "fsync", full)
+  with pytest.raises(OSError, match=r"quota exceeded: '.*model_1\.pt'"):
+    write_bytes(tmp_path / "model_1.pt", b"")
+
+
+def test_old_checkpoints_of_the_run_are_pruned(small, make_runner):
+  # Guards: --keep_last that keeps all, or removes the best, the newest, or what others put there.
+  runner = make_runner(small, save_every=1, keep_last=2)
+  for name in ("model_best.pt", "model_900.pt"):
+    touch(runner.folder / name, 1)
+  runner.learn(2)
+  assert runner.newest.name == "model_1.pt"
+  runner.learn(3)
+  names = {path.name for path in runner.folder.glob("model_*.pt")}
+  assert names == {"model_3.pt", "model_4.pt", "model_900.pt", "model_best.pt"}
+  assert [path.name for path in runner.folder.glob("resume*")] == ["resume_4.pt"]
+
+
+def test_pruning_that_fails_is_a_line(small, make_runner, monkeypatch, capsys):
+  # Guards: a run that ends because an old file could not be removed.
+  runner = make_runner(small, save_every=1, keep_last=1)
+
+  def refuse(path, missing_ok=False):
+    raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+
+  with monkeypatch.context() as patch:
+    patch.setattr("pathlib.Path.unlink", refuse)
+    runner.learn(4)
+  assert runner.newest.name == "model_3.pt" and runner.failures.exit_code == 0
+  assert capsys.readouterr().out.count("could not remove an old checkpoint") == 1
+  assert runner.failures.counts == {"remove an old checkpoint: Operation not permitted": 3}
+  runner.learn(1)  # and it is caught up on
+  assert [path.name for path in runner.folder.glob("model_*.pt")] == ["model_4.pt"]
+
+
+def test_a_save_that_fails_does_not_end_the_run(small, make_runner, capsys):
+  # Guards: hours of training lost to a folder that was away for a minute.
+  runner = make_runner(small, save_every=1)
+  runner.learn(1)
+  away = runner.folder.rename(runner.folder.with_name("away"))
+  runner.folder.write_text("in its place")
+  runner.learn(3)
+  assert capsys.readouterr().out.count("could not write the checkpoint: [Errno") == 1
+  assert runner.next_iteration == 4 and runner.newest.name == "model_0.pt"
+  assert runner.failures.exit_code == 1
+  runner.folder.unlink()
+  away.rename(runner.folder)
+  assert checkpoints.find(runner.folder, "", "", None) == runner.newest
+  runner.learn(1)
+  assert runner.newest.name == "model_4.pt" and runner.failures.exit_code == 0
+  assert checkpoints.read(runner.newest)["iteration"] == 4
+
+
+def test_a_console_that_fails_does_not_end_the_run(small, make_runner, monkeypatch):
+  # Guards: `train.py > log` on a disk that is full for a minute.
+  def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+  monkeypatch.setattr("mjrl.learn.runner.Display.block", full)
+  runner = make_runner(small)
+  runner.learn(2)
+  assert runner.newest.name == "model_1.pt" and runner.failures.exit_code == 0
+  assert runner.failures.counts == {"write to the console: No space left on device": 2}
 
 
 def test_a_file_is_readable_by_others(tmp_path):

@@ -13,14 +13,17 @@ from tensordict import TensorDict
 from mjrl import tasks
 from mjrl.envs.env import Env
 from mjrl.envs.policy import advance, begin
-from mjrl.envs.recipe import RECURRENT, Memory, check_num_envs
+from mjrl.envs.recipe import RECURRENT, Memory, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints, resume
 from mjrl.learn import train as training
 from mjrl.learn.config import rsl_config
+from mjrl.learn.interrupts import StopAsked
+from mjrl.learn.options import Options
 from mjrl.learn.policy import NetworkPolicy, load_policy
 from mjrl.learn.ppo import Ppo
 from mjrl.sim.native import NativeBackend
+from mjrl.sim.ranks import ALONE
 
 LSTM = Memory(kind="lstm", hidden=8, layers=1)
 GRU = Memory(kind="gru", hidden=8, layers=2)
@@ -262,7 +265,7 @@ def test_a_number_of_envs_that_its_memory_cannot_learn_from_ends_a_run_at_once(
   # Guards: the same, where --num_envs departs from the recipe.
   task = replace(small, recipes={"native": replace(small.recipes["native"], memory=LSTM)})
   monkeypatch.setattr(training, "compile_scene", lambda _: pytest.fail("something was built"))
-  resolved = SimpleNamespace(backend="native", name="native:cpu", num_envs=7)
+  resolved = SimpleNamespace(backend="native", name="native:cpu", num_envs=7, ranks=ALONE)
   with pytest.raises(ValueError, match="num_envs is 7 with a memory and 2 mini-batches"):
     training.train(
       task=task,
@@ -272,9 +275,10 @@ def test_a_number_of_envs_that_its_memory_cannot_learn_from_ends_a_run_at_once(
       checkpoint=None,
       log_dir=tmp_path,
       command="",
-      options=None,
+      options=Options(),
+      stop=StopAsked(),
     )
-  check_num_envs(task.recipes["native"], 6)
+  assert for_envs(task.recipes["native"], 6).num_envs == 6
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(lively, make_runner):
   one, other = (checkpoints.read(run.newest) for run in (straight, resumed))
   assert one["curriculum"]["command"]["level"] > 0  # something has happened in it
   assert different(one, other) == []
-  worlds = [checkpoints.unpickle(run.folder / resume.NAME)["world"] for run in (straight, resumed)]
+  paths = [resume.path_for(run.folder, 11) for run in (straight, resumed)]
+  worlds = [checkpoints.unpickle(path)["world"] for path in paths]
   assert different(*worlds) == []
 
 
@@ -102,9 +103,12 @@ def test_a_world_of_another_run_is_refused_with_the_reason(small, make_runner):
   runner.learn(1)
   path = runner.newest
   assert "8 envs, this run 4" in go_on(make_runner, small, path, num_envs=4)[1]
-  assert "of iteration 0, the checkpoint of 3" in resume.read(path, 3, "native:cpu", 8)[1]
+  assert "there is no resume_3.pt" in resume.read(path, 3, "native:cpu", 8)[1]
   assert "of native:cpu, this run of warp:cuda" in resume.read(path, 0, "warp:cuda", 8)[1]
-  (path.parent / resume.NAME).write_bytes(b"PK")
+  world = resume.path_for(path.parent, 0)
+  world.rename(resume.path_for(path.parent, 3))
+  assert "is of iteration 0" in resume.read(path, 3, "native:cpu", 8)[1]
+  world.write_bytes(b"PK")
   assert "is cut short" in resume.read(path, 0, "native:cpu", 8)[1]
-  (path.parent / resume.NAME).unlink()
-  assert "there is no resume.pt" in resume.read(path, 0, "native:cpu", 8)[1]
+  world.unlink()
+  assert "there is no resume_0.pt" in resume.read(path, 0, "native:cpu", 8)[1]

@@ -6,7 +6,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,10 +20,14 @@ from tensordict import TensorDict
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import for_envs
 from mjrl.envs.scene import compile_scene
+from mjrl.envs.task import at_run
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
+from mjrl.learn.profile import table
+from mjrl.learn.run_folder import new_run_folder
 from mjrl.learn.train import train
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
@@ -45,6 +53,7 @@ def run(small, tmp_path):
       "log_dir": tmp_path / "logs",
       "command": "train.py --task jumper.tripod",
       "options": Options(),
+      "stop": StopAsked(),
     }
     before = set((tmp_path / "logs").glob("jumper/*/*"))
     code = train(**options | changes)
@@ -60,15 +69,16 @@ def test_a_run_leaves_its_files(run, capsys):
   assert code == 0 and folder.parent.name == "jumper.tripod"
   assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_\d+)?", folder.name)
   names = {path.name.split(".")[0] for path in folder.iterdir()}
-  assert {"run", "model_1", "resume", "events", "summary"} == names
+  assert {"run", "model_1", "resume_1", "events", "scalars", "summary"} == names
 
   described = yaml.safe_load((folder / "run.yaml").read_text())
   assert described["seed"] == 3 and described["num_envs"] == 8 and described["max_iterations"] == 2
-  assert described["backend"] == "native:cpu"
-  assert described["recipe"]["rollout_steps"] == 4
-  assert described["task"]["rewards"]["gait"]["weight"] == 1.0
-  assert described["versions"]["mujoco"].startswith("4.")
-  assert described["command"] == "train.py --task jumper.tripod"
+  assert (described["backend"], described["device"]) == ("native", "cpu")
+  record = described["record"]
+  assert record["recipe"]["rollout_steps"] == 4
+  assert record["task"]["rewards"]["gait"]["weight"] == 1.0
+  assert record["versions"]["mujoco"].startswith("4.")
+  assert record["command"] == "train.py --task jumper.tripod"
 
   summary = json.loads((folder / "summary.json").read_text())
   assert summary["iterations"] == 2 and summary["env_steps"] == 2 * 4 * 8
@@ -79,7 +89,7 @@ def test_a_run_leaves_its_files(run, capsys):
   saved = torch.load(folder / "model_1.pt", weights_only=True)
   assert saved["iteration"] == 1 and saved["env_steps"] == 64
   assert saved["actor_state_dict"]["mlp.0.weight"].shape == (16, 3 * 3 + 2 + 4 * 20)  # one frame
-  assert saved["task"] == described["task"] and saved["recipe"] == described["recipe"]
+  assert saved["task"] == record["task"] and saved["recipe"] == record["recipe"]
   out = capsys.readouterr().out
   for label in (
     "Mean action std",
@@ -97,6 +107,54 @@ def test_two_runs_at_once_get_two_folders(run):
   # Guards: a run that writes into another's folder because both began in the same second.
   folders = [run(max_iterations=1)[1] for _ in range(2)]
   assert folders[0] != folders[1]
+
+
+def test_runs_that_begin_at_once_get_a_folder_each(tmp_path, monkeypatch):
+  # Guards: the same, of runs that look at the same moment, before any has made its folder.
+  barrier, mkdir = threading.Barrier(16), Path.mkdir
+
+  def slow(*args, **more):
+    time.sleep(0.01)
+    mkdir(*args, **more)
+
+  monkeypatch.setattr(Path, "mkdir", slow)
+
+  def begin(_):
+    barrier.wait()
+    return new_run_folder(tmp_path, "jumper", "jumper.tripod")
+
+  with ThreadPoolExecutor(16) as pool:
+    folders = list(pool.map(begin, range(16)))
+  assert len(set(folders)) == 16
+
+
+def test_a_stop_while_building_leaves_no_folder(run, tmp_path, capsys):
+  # Guards: an empty run folder that looks like a run, after Ctrl-C in the first second.
+  stop = StopAsked()
+  stop.signal = signal.SIGINT
+  with pytest.raises(ValueError, match="unpack"):  # there is no folder
+    run(stop=stop)
+  assert "stopped before the run began: no folder was made" in capsys.readouterr().out
+
+
+def test_a_signal_while_tensorboard_starts_is_heard(run, monkeypatch):
+  # Guards: a stop before the first iteration that leaves a server running, or no summary.
+  real, servers = subprocess.Popen, []
+
+  def interrupted(*args, **more):
+    servers.append(real(*args, **more))
+    signal.raise_signal(signal.SIGTERM)
+    return servers[0]
+
+  monkeypatch.setattr(training, "write_run", lambda *_, **__: None)  # it asks git, by Popen too
+  monkeypatch.setattr(subprocess, "Popen", interrupted)
+  with StopAsked() as stop:
+    code, folder = run(stop=stop, options=Options(tensorboard_port=6200))
+  assert code == 128 + signal.SIGTERM
+  assert servers[0].poll() is not None
+  summary = json.loads((folder / "summary.json").read_text())
+  assert summary["stopped_by"] == "SIGTERM" and summary["iterations"] == 0
+  assert summary["checkpoint"] is None
 
 
 def weights(folder, name):
@@ -142,7 +200,7 @@ def test_a_resumed_run_goes_on(run, small, capsys):
   assert 0.9 < resumed["curriculum"]["gait_width"]["average"] < 1.3
   rates = [c["optimizer_state_dict"]["param_groups"][0]["lr"] for c in (saved, resumed)]
   assert rates[0] < 5e-4 and rates[1] <= rates[0]
-  assert yaml.safe_load((second / "run.yaml").read_text())["resumed_from"] == str(path)
+  assert yaml.safe_load((second / "run.yaml").read_text())["checkpoint"] == str(path)
 
 
 def test_what_is_restored_is_what_was_saved(small, make_runner):
@@ -172,6 +230,22 @@ def test_checkpoints_are_saved_every_so_often(small, make_runner):
     "model_3.pt",
     "model_4.pt",
   ]
+
+
+written = []
+
+
+def note(moment):
+  """A task's own event that wants every checkpoint."""
+  written.append(moment.checkpoint.name)
+
+
+def test_each_checkpoint_is_written_once(small, make_runner):
+  # Guards: a task's own event that exports, or uploads, the last one twice.
+  written.clear()
+  task = replace(small, events=small.events | {"note": at_run("checkpoint", note)})
+  make_runner(task, save_every=2).learn(4)
+  assert written == ["model_1.pt", "model_3.pt"]
 
 
 def test_a_stop_ends_after_the_step_and_saves(small, make_runner):
@@ -214,23 +288,28 @@ def test_a_wrong_checkpoint_stops_before_anything_is_built(run, small, tmp_path,
 
 SCRIPT = """
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from mjrl import tasks
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.sim.resolve import Resolved
 
 task = tasks.build("jumper.tripod")
 recipe = replace(task.recipes["native"], rollout_steps=4, actor_hidden=(16,), critic_hidden=(16,))
-sys.exit(train(
-  task=replace(task, recipes={"native": recipe}),
-  resolved=Resolved(
-    backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
-  ),
-  seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="",
-  options=Options(),
-))
+with StopAsked() as stop:
+  sys.exit(train(
+    task=replace(task, recipes={"native": recipe}),
+    resolved=Resolved(
+      backend="native", device="cpu", num_envs=4, threads=1, torch_threads=1, reasons={}
+    ),
+    seed=0, max_iterations=100_000, checkpoint=None, log_dir=Path("logs"), command="",
+    options=Options(), stop=stop,
+  ))
 """
 
 
@@ -326,7 +405,26 @@ def test_fewer_envs_make_longer_rollouts(small, run):
   # Guards: a run of 64 envs that learns from half the samples, because the recipe is made for 128.
   _, folder = run(resolved=resolved(num_envs=3))
   described = yaml.safe_load((folder / "run.yaml").read_text())
-  assert described["recipe"]["rollout_steps"] == 11  # four steps of eight envs
+  assert described["record"]["recipe"]["rollout_steps"] == 11  # four steps of eight envs
   recipe = small.recipes["native"]
   lengths = [for_envs(recipe, num_envs).rollout_steps for num_envs in (1, 4, 8, 32)]
   assert lengths == [32, 8, 4, 4]
+
+
+def test_a_run_shows_its_profile_whatever_its_end(run, tmp_path, capsys, monkeypatch):
+  # Guards: a profile that a stopped run keeps to itself.
+  path = tmp_path / "new" / "times.json"
+  options = Options(profile=True, profile_output=path)
+  asked = []
+  monkeypatch.setattr(
+    training.StopAsked, "__bool__", lambda _: asked.append(None) or len(asked) > 5 * 4 - 2
+  )
+  run(max_iterations=100, options=options)
+  out, report = capsys.readouterr().out, json.loads(path.read_text())
+  assert table(report) in out and f"profile: {path}" in out
+  assert "profile of 3 iterations, after 1 of warm-up, not counted" in out
+
+  asked.clear()
+  run(max_iterations=1, options=options)  # and one that was its warm-up alone
+  assert "profile: nothing to show" in capsys.readouterr().out
+  assert json.loads(path.read_text())["run"] is None

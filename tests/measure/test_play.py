@@ -8,6 +8,7 @@ import torch
 
 from mjrl import tasks
 from mjrl.learn import checkpoints
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.train import train
 from mjrl.measure.play import play
@@ -169,6 +170,7 @@ def test_a_trained_policy_is_measured_beside_its_checkpoint(tmp_path, capsys, mo
     log_dir=tmp_path / "logs",
     command="",
     options=Options(),
+    stop=StopAsked(),
   )
   (checkpoint,) = tmp_path.glob("logs/*/*/*/model_*.pt")
   given = {"agent": "trained", "checkpoint": checkpoint}

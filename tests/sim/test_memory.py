@@ -17,6 +17,18 @@ def test_a_request_that_does_not_fit_names_what_would():
   # Guards: a machine that swaps for a minute and then kills the run.
   with pytest.raises(ValueError, match=r"--num_envs 101 needs about 0\.1 GiB.*at most 90 envs fit"):
     check_memory(101, 1 * MIB, available=100 * MIB)
+  check_memory(20, 1 * MIB, available=100 * MIB, fixed_bytes=60 * MIB)
+  with pytest.raises(ValueError, match=r"needs about 0\.4 GiB.*at most 30 envs fit"):
+    check_memory(350, 1 * MIB, available=100 * MIB, fixed_bytes=60 * MIB)
+  with pytest.raises(ValueError, match="not even one env fits"):
+    check_memory(1, 1 * MIB, available=100 * MIB, fixed_bytes=95 * MIB)
+
+
+def test_processes_of_a_node_share_its_memory():
+  # Guards: two processes that each take what is free.
+  check_memory(45, 1 * MIB, available=100 * MIB, sharing=2)
+  with pytest.raises(ValueError, match=r"in each of 2 processes.*at most 45 envs fit"):
+    check_memory(46, 1 * MIB, available=100 * MIB, sharing=2)
 
 
 def test_the_estimate_is_not_below_what_the_engine_takes():

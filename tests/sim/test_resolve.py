@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 
@@ -6,6 +7,7 @@ import pytest
 
 from mjrl.sim import cpus, resolve
 from mjrl.sim.cpus import usable_cpus
+from mjrl.sim.ranks import ALONE, Ranks
 from mjrl.sim.resolve import BackendUnavailable
 
 DEFAULTS = {"native": 128, "warp": 4096}
@@ -125,6 +127,81 @@ def test_a_value_that_cannot_be_is_refused_by_name(machine, given, says):
   machine()
   with pytest.raises(ValueError, match=says):
     asked(**given)
+
+
+def two_of(rank, world_size=4):
+  """The second or first process of a node that has two of four."""
+  return Ranks(rank=rank, local_rank=rank % 2, world_size=world_size, local_world_size=2)
+
+
+def test_processes_of_a_node_share_its_cpus(machine):
+  # Guards: eight threads per process on eight CPUs, which all wait for one another.
+  machine(cpus=8)
+  got = asked(ranks=two_of(1))
+  assert (got.threads, got.torch_threads) == (4, 1)
+  assert got.reasons["threads"].startswith("auto: 4 usable CPUs for each of 2 processes")
+  assert asked(ranks=two_of(1), cpu_threads=6).threads == 6
+  machine(cpus=1)
+  assert asked(ranks=two_of(1)).threads == 1
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_each_process_has_a_gpu_of_its_own(machine, device):
+  # Guards: all processes of a node on its first GPU.
+  machine(cuda=2)
+  assert [asked(device=device, ranks=two_of(rank)).device for rank in (2, 3)] == [
+    "cuda:0",
+    "cuda:1",
+  ]
+  assert asked(backend="warp", device="cpu", ranks=two_of(1)).device == "cpu"
+
+
+@pytest.mark.parametrize(
+  ("cuda", "given", "error", "says"),
+  [
+    (2, {"device": "cuda:1"}, ValueError, "leave --device out"),
+    (1, {}, BackendUnavailable, "2 processes on this node need a GPU each, .* only 1 CUDA"),
+    (1, {"backend": "warp"}, BackendUnavailable, "--nproc_per_node 1"),
+  ],
+)
+def test_processes_that_would_share_a_gpu_are_refused(machine, cuda, given, error, says):
+  # Guards: two processes that fight for one GPU, or wait for one another in NCCL.
+  machine(cuda=cuda)
+  with pytest.raises(error, match=says):
+    asked(ranks=two_of(1), **given)
+
+
+TORCHRUN = {
+  "WORLD_SIZE": "4",
+  "RANK": "3",
+  "LOCAL_RANK": "1",
+  "LOCAL_WORLD_SIZE": "2",
+  "MASTER_ADDR": "127.0.0.1",
+  "MASTER_PORT": "29500",
+}
+
+
+def test_ranks_are_those_of_torchrun():
+  # Guards: a process that takes itself for another, or for the only one.
+  assert Ranks.from_environment(TORCHRUN) == two_of(3)
+  assert Ranks.from_environment({}) is ALONE
+  assert Ranks.from_environment(TORCHRUN | {"WORLD_SIZE": "1", "RANK": "0"}) is ALONE
+
+
+@pytest.mark.parametrize(
+  ("changes", "says"),
+  [
+    ({"RANK": None}, "RANK is not set: start a distributed run with torchrun"),
+    ({"RANK": "4"}, "RANK is '4'; it must be a whole number from 0 on and below 4"),
+    ({"WORLD_SIZE": "two"}, "WORLD_SIZE is 'two'"),
+    ({"LOCAL_WORLD_SIZE": "1"}, "LOCAL_WORLD_SIZE is '1'; it must be a whole number from 2 on"),
+  ],
+)
+def test_half_a_distributed_run_is_refused(changes, says):
+  # Guards: a WORLD_SIZE that a cluster left in the environment, and a run that waits for nobody.
+  environ = {k: v for k, v in (TORCHRUN | changes).items() if v is not None}
+  with pytest.raises(ValueError, match=re.escape(says)):
+    Ranks.from_environment(environ)
 
 
 def test_every_field_has_a_reason(machine):

@@ -41,11 +41,13 @@ def banner(
     for field, reason in resolved.reasons.items()
   }
   threads = str(resolved.threads) if resolved.threads else "none"
+  processes = resolved.ranks.world_size
+  in_all = f", in each of {processes} processes: {processes * resolved.num_envs} in all"
   lines = [
     ("task", f"{task}, robot {robot} ({sources.get('task', 'given')})"),
     ("backend", f"{resolved.name} ({why['backend']})"),
     ("device", f"{resolved.device} ({why['device']})"),
-    ("num_envs", f"{resolved.num_envs} ({why['num_envs']})"),
+    ("num_envs", f"{resolved.num_envs} ({why['num_envs']}){in_all if processes > 1 else ''}"),
     ("threads", f"{threads} ({why['threads']})"),
     ("torch threads", f"{resolved.torch_threads} ({why['torch_threads']})"),
     ("seed", f"{seed} ({sources.get('seed', 'drawn')})"),

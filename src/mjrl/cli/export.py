@@ -3,13 +3,15 @@
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mjrl import tasks
+from mjrl.cli.changes import change, inherited, said
 from mjrl.cli.flags import ExportFlags, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import start_torch, task_entry, without_traceback
-from mjrl.cli.settings import apply_settings, read_settings
+from mjrl.cli.settings import apply_settings, given_flags, read_settings
 from mjrl.learn import checkpoints
 
 SETTINGS = {"task": "MJRL_TASK", "log_dir": "MJRL_LOG_DIR"}
@@ -26,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: ExportFlags, argv: Sequence[str]) -> int:
-  flags, sources = apply_settings(flags, argv, SETTINGS, read_settings(Path.cwd(), os.environ))
+  flags, sources = apply_settings(flags, argv, SETTINGS, read_settings(Path.cwd(), os.environ), {})
   if flags.check is not None:
     return _check(flags, argv)
   if flags.recorded is not None:
@@ -44,8 +46,12 @@ def _run(flags: ExportFlags, argv: Sequence[str]) -> int:
   start_torch(1)
   from mjrl.export.export import export
 
+  bare = replace(tasks.build(task), recipes={})  # the policy's own is in its checkpoint
+  changed = change(bare, "", (inherited(checkpoints.read(checkpoint), engine=""),))
+  if changed.inherited:
+    print(f"  set by the checkpoint's run: {said(changed.inherited)}", flush=True)
   return export(
-    task=tasks.build(task),
+    task=changed.task,
     checkpoint=checkpoint,
     out=flags.out,
     format=flags.format,
@@ -56,9 +62,8 @@ def _run(flags: ExportFlags, argv: Sequence[str]) -> int:
 def _check(flags: ExportFlags, argv: Sequence[str]) -> int:
   """Check an export; every flag that is about making one would have no effect."""
   allowed = ("check", "recorded")
-  for word in argv:
-    name = word.split("=")[0].lstrip("-").replace("-", "_")
-    if word.startswith("--") and name not in allowed:
+  for name in sorted(given_flags(argv)):
+    if name not in allowed:
       raise ValueError(f"--{name} has no effect with --check: leave one of the two out")
   assert flags.check is not None  # the caller has looked
   from mjrl.export.verify import verify

@@ -27,6 +27,13 @@ LIMITS = {
   "physics_hz": (1, math.inf),
 }
 
+# Flags that do nothing unless another one is given: which one, and its value when it is not.
+NEEDS = {
+  "num_eval_episodes": ("eval_every", None),
+  "best_metric": ("eval_every", None),
+  "profile_output": ("profile", False),
+}
+
 
 def _arg(text: str, default: str, metavar: str | None = None) -> Any:
   """A flag's help line, with its default in words."""
@@ -38,6 +45,18 @@ class CommonFlags:
   """What train and play share."""
 
   task: Annotated[str | None, _arg("task to run; --list names them", "MJRL_TASK", "NAME")] = None
+  config: Annotated[
+    Path | None, _arg("YAML or JSON with flags, set: and events:", "none", "FILE")
+  ] = None
+  set: Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    _arg(
+      "another number for the task or its recipe, such as rewards.foot_slip.weight=-0.2 or "
+      "recipe.learning_rate=1e-3; may be given several times",
+      "the task's own",
+      "PATH=VALUE",
+    ),
+  ] = ()
   model: Annotated[str | None, _arg("robot", "the task's", "NAME")] = None
   list: Annotated[Switch, _arg("list the tasks and stop", "off")] = False
   backend: Annotated[
@@ -46,15 +65,18 @@ class CommonFlags:
   ] = "auto"
   device: Annotated[str, _arg("auto, cpu, cuda or cuda:N", "auto", "NAME")] = "auto"
   cpu_threads: Annotated[
-    int, _arg("simulation threads on native; 0: min(usable CPUs, 8, num_envs)", "0", "COUNT")
+    int,
+    _arg(
+      "simulation threads on native; 0: min(usable CPUs of the process, 8, num_envs)", "0", "COUNT"
+    ),
   ] = 0
   seed: Annotated[int | None, _arg("random seed", "drawn and printed", "NUMBER")] = None
-  dry_run: Annotated[Switch, _arg("print what would run and stop", "off")] = False
+  dry_run: Annotated[Switch, _arg("print all that would run, and stop", "off")] = False
   headless: Annotated[Switch, _arg("open no window", "off")] = False
   checkpoint: Annotated[
     Path | None,
     _arg(
-      "a model_N.pt, a run's folder or a task's folder", "play: the newest; train: none", "PATH"
+      "a model's file, a run's folder or a task's folder", "play: the newest; train: none", "PATH"
     ),
   ] = None
   log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
@@ -64,12 +86,17 @@ class CommonFlags:
 class TrainFlags(CommonFlags):
   """Train a policy. It starts from scratch unless --resume or --checkpoint is given.
 
-  A flag that is not given is looked up as MJRL_<NAME> in the shell, .env.local and .env
-  (TASK, NUM_ENVS, BACKEND, DEVICE, CPU_THREADS, LOG_DIR, SEED, TENSORBOARD, TB_PORT).
+  A flag that is not given is looked up in --config, then as MJRL_<NAME> in the shell, .env.local
+  and .env (TASK, NUM_ENVS, BACKEND, DEVICE, CPU_THREADS, LOG_DIR, SEED, TENSORBOARD, TB_PORT).
   """
 
   num_envs: Annotated[
-    int | None, _arg("environments simulated at once", "the task's for the backend", "COUNT")
+    int | None,
+    _arg(
+      "environments simulated at once, by each process of a run under torchrun",
+      "the task's for the backend",
+      "COUNT",
+    ),
   ] = None
   max_iterations: Annotated[
     int | None,
@@ -91,7 +118,7 @@ class TrainFlags(CommonFlags):
   ] = None
   num_eval_episodes: Annotated[int, _arg("complete episodes of an evaluation", "64", "COUNT")] = 64
   best_metric: Annotated[
-    str, _arg("scalar of the evaluation that model_best.pt is best by", "eval/reward", "NAME")
+    str, _arg("scalar of the evaluation that is highest in model_best.pt", "eval/reward", "NAME")
   ] = "eval/reward"
   keep_last: Annotated[
     int | None, _arg("newest checkpoints to keep, older ones are removed", "all", "COUNT")
@@ -106,8 +133,8 @@ class TrainFlags(CommonFlags):
 class PlayFlags(CommonFlags):
   """Replay a policy: this task's newest checkpoint unless --checkpoint is given.
 
-  A flag that is not given is looked up as MJRL_<NAME> in the shell, .env.local and .env
-  (TASK, PLAY_NUM_ENVS, BACKEND, DEVICE, CPU_THREADS, LOG_DIR, SEED).
+  A flag that is not given is looked up in --config, then as MJRL_<NAME> in the shell, .env.local
+  and .env (TASK, PLAY_NUM_ENVS, BACKEND, DEVICE, CPU_THREADS, LOG_DIR, SEED).
   """
 
   num_envs: Annotated[
@@ -187,12 +214,25 @@ class ExportFlags:
   log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
 
 
+@dataclass(frozen=True, kw_only=True)
+class VerifyFlags:
+  """Prove on this machine that runs of a task repeat, and resume, to the bit.
+
+  Trains the task's native recipe, with few envs and iterations, several times in a temporary
+  folder, and compares the checkpoints. Exit code 0 if all are equal, 1 if not.
+  """
+
+  task: Annotated[str, _arg("task to train", "jumper.tripod", "NAME")] = "jumper.tripod"
+  seed: Annotated[int, _arg("random seed", "0", "NUMBER")] = 0
+  json: Annotated[Path | None, _arg("write the comparison there too", "none", "FILE")] = None
+
+
 def parse(flags: type[Flags], prog: str, argv: Sequence[str]) -> Flags:
   """The flags on the command line. Prints help or the mistake and exits (0 or 2)."""
   return tyro.cli(flags, prog=prog, args=list(argv), use_underscores=True)
 
 
-def check(flags: CommonFlags, sources: Mapping[str, str]) -> None:
+def check(flags: Any, sources: Mapping[str, str]) -> None:
   """Refuse numbers that no run could use.
 
   Args:
@@ -211,6 +251,14 @@ def check(flags: CommonFlags, sources: Mapping[str, str]) -> None:
         name = f"--{field.name}" if source == "given" else source
         upper = "" if high == math.inf else f" and at most {high}"
         raise ValueError(f"{name} is {value}; it must be at least {low}{upper}")
+  for name, (needed, neutral) in NEEDS.items():
+    if name in sources and getattr(flags, needed) == neutral:
+      source = sources[name]
+      said = f"--{name}" if source == "given" else source
+      raise ValueError(f"{said} has no effect without --{needed}")
+  output = getattr(flags, "profile_output", None)
+  if output is not None and output.is_dir():
+    raise ValueError(f"--profile_output {output} is a folder: name a file")
   command = getattr(flags, "command", None)
   if command is not None and not all(map(math.isfinite, command)):
     raise ValueError(f"--command is {command}; it must be three finite numbers")

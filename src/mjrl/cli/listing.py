@@ -1,6 +1,6 @@
-"""The table that --list prints."""
+"""Tables: the one that --list prints, and what others share with it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mjrl.tasks import Entry
 
@@ -13,6 +13,11 @@ def task_table(tasks: Mapping[str, Entry]) -> str:
     [name, entry.robot, *(str(entry.num_envs.get(b, "-")) for b in backends), entry.description]
     for name, entry in tasks.items()
   ]
+  return aligned(header, rows)
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+  """A header and rows with their columns below one another."""
   widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
   lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, *rows)]
   return "\n".join(lines)

@@ -3,10 +3,13 @@
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
+from mjrl.cli.changes import Changed, Layer, change, inherited, parse_sets, said
+from mjrl.cli.config import Config, read_config
 from mjrl.cli.flags import PlayFlags, check, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import prepare, start_torch, without_traceback
@@ -38,12 +41,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
+  config = read_config(flags.config, PlayFlags)
   settings = read_settings(Path.cwd(), os.environ)
-  flags, sources = apply_settings(flags, argv, SETTINGS, settings)
+  flags, sources = apply_settings(flags, argv, SETTINGS, settings, config.settings())
   check(flags, sources)
   num_envs = MEASURED_NUM_ENVS if flags.measure else NUM_ENVS
   plan = prepare(flags, sources, flags.num_envs, {"native": num_envs, "warp": num_envs})
   checkpoint = _find_checkpoint(flags, plan.log_dir, plan.entry.robot, plan.task)
+  start_torch(plan.resolved.torch_threads)
+  changed = _changed(flags, config, plan.task, checkpoint)
+  loaded = str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}"
+  if changed.inherited:
+    loaded += f"; set by the checkpoint's run: {said(changed.inherited)}"
   print(
     banner(
       title="mjrl play",
@@ -53,20 +62,19 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
       sources=sources,
       seed=plan.seed,
       log_dir=plan.log_dir / plan.entry.robot / plan.task,
-      checkpoint=str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}",
+      checkpoint=loaded,
       window=plan.window,
-      departures="; ".join(_departures(flags)) or "none asked for",
+      departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
     ),
     flush=True,
   )
   if flags.dry_run:
     print("dry run: nothing was built")
     return 0
-  start_torch(plan.resolved.torch_threads)
   from mjrl.measure.play import play
 
   return play(
-    task=tasks.build(plan.task),
+    task=changed.task,
     resolved=plan.resolved,
     seed=plan.seed,
     agent=flags.agent,
@@ -79,6 +87,25 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     measure=flags.measure,
     headless=plan.headless,
   )
+
+
+def _changed(flags: PlayFlags, config: Config, name: str, checkpoint: Path | None) -> Changed:
+  """The task that the policy was trained in, with what the replay sets on top."""
+  from mjrl.measure.replayed import unused
+
+  if config.events:
+    raise ValueError(f"{config.name}: events has no effect: a replay has no events of a run")
+  task = tasks.build(name)
+  bare = replace(task, recipes={})  # the policy's own is in its checkpoint
+  saved = checkpoints.read(checkpoint) if checkpoint else None
+  layers = (
+    inherited(saved, engine=""),
+    Layer(source=f"set in {config.name}", values=config.overrides),
+    Layer(source="--set", values=parse_sets(flags.set)),
+  )
+  given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
+  held = flags.command is not None
+  return change(bare, "", layers, lambda path, _: unused(task, path, held=held, **given))
 
 
 def _find_checkpoint(flags: PlayFlags, log_dir: Path, robot: str, task: str) -> Path | None:

@@ -4,13 +4,15 @@ import os
 import random
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.flags import CommonFlags
 from mjrl.names import nearest
+from mjrl.sim.ranks import ALONE, Ranks
 from mjrl.sim.resolve import BackendUnavailable, Resolved, resolve
 from mjrl.view.display import window_obstacle
 
@@ -51,6 +53,7 @@ def prepare(
   sources: Mapping[str, str],
   num_envs: int | None,
   default_num_envs: Mapping[str, int] | None,
+  ranks: Ranks = ALONE,
 ) -> Plan:
   """Check the shared flags against the registry and this machine.
 
@@ -59,6 +62,7 @@ def prepare(
     sources: flag to where its value came from.
     num_envs: --num_envs.
     default_num_envs: for each backend; None takes the task's.
+    ranks: which process of a distributed run this is.
 
   Raises:
     ValueError: an unknown task or robot, or a value that no run could use.
@@ -71,6 +75,7 @@ def prepare(
     num_envs=num_envs,
     default_num_envs=entry.num_envs if default_num_envs is None else default_num_envs,
     cpu_threads=flags.cpu_threads,
+    ranks=ranks,
   )
   obstacle = "" if flags.headless else window_obstacle(sys.platform, os.environ)
   window = "none (--headless)" if flags.headless else "yes"
@@ -114,6 +119,16 @@ def start_torch(num_threads: int) -> None:
   import torch
 
   torch.set_num_threads(num_threads)
+
+
+@contextmanager
+def said_once(ranks: Ranks) -> Iterator[None]:
+  """What every process of a distributed run prints, the first one prints alone; errors all do."""
+  if ranks.first:
+    yield
+    return
+  with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+    yield
 
 
 def without_traceback(work: Callable[[], int]) -> int:

@@ -1,7 +1,8 @@
 """Settings from the shell and from .env files: MJRL_<NAME> stands for a flag that was not given.
 
-Order: command line > shell > .env.local > .env > the flag's default. Files are those of the current
-folder. Every MJRL_ key is checked, wherever it stands: an unknown one, or a bad value, is an error.
+Order: command line > --config > shell > .env.local > .env > the flag's default. The .env files are
+those of the current folder. Every MJRL_ key is checked, wherever it stands: an unknown one, or a
+bad value, is an error.
 """
 
 import dataclasses
@@ -83,8 +84,18 @@ def read_settings(folder: Path, environ: Mapping[str, str]) -> dict[str, Setting
   return settings
 
 
+def given_flags(argv: Sequence[str]) -> set[str]:
+  """Names of the flags that a command line gives."""
+  words = [word.split("=")[0].removeprefix("--") for word in argv if word.startswith("--")]
+  return {word.replace("-", "_").removeprefix("no_") for word in words}
+
+
 def apply_settings(
-  flags: Flags, argv: Sequence[str], keys: Mapping[str, str], settings: Mapping[str, Setting]
+  flags: Flags,
+  argv: Sequence[str],
+  keys: Mapping[str, str],
+  settings: Mapping[str, Setting],
+  config: Mapping[str, Setting],
 ) -> tuple[Flags, dict[str, str]]:
   """Fill the flags that were not given on the command line.
 
@@ -93,13 +104,14 @@ def apply_settings(
     argv: the command line, to see which flags it gives.
     keys: flag name to MJRL_ key.
     settings: the settings in force.
+    config: by flag name, what --config says.
 
   Returns:
     The flags, and for each that was given or set, where it came from.
   """
-  given = {word.split("=")[0].lstrip("-").replace("-", "_").removeprefix("no_") for word in argv}
+  given = given_flags(argv)
   sources = {field.name: "given" for field in dataclasses.fields(flags) if field.name in given}  # pyright: ignore
-  found = {flag: settings[key] for flag, key in keys.items() if key in settings}
+  found = {flag: settings[key] for flag, key in keys.items() if key in settings} | dict(config)
   found = {flag: setting for flag, setting in found.items() if flag not in given}
   sources |= {flag: setting.source for flag, setting in found.items()}
   values = {flag: setting.value for flag, setting in found.items()}

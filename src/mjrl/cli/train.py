@@ -4,34 +4,21 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mjrl import tasks
+from mjrl import tasks, yaml_text
 from mjrl.cli.banner import banner
-from mjrl.cli.flags import TrainFlags, check, parse
+from mjrl.cli.changes import said
+from mjrl.cli.config import read_config
+from mjrl.cli.flags import TrainFlags, parse
 from mjrl.cli.listing import task_table
-from mjrl.cli.prepare import Plan, prepare, start_torch, without_traceback
-from mjrl.cli.settings import apply_settings, read_settings
-from mjrl.envs.recipe import RECURRENT
-from mjrl.learn import checkpoints
-from mjrl.learn.options import Options
-
-if TYPE_CHECKING:
-  from mjrl.envs.task import Task
-
-SETTINGS = {
-  "task": "MJRL_TASK",
-  "num_envs": "MJRL_NUM_ENVS",
-  "backend": "MJRL_BACKEND",
-  "device": "MJRL_DEVICE",
-  "cpu_threads": "MJRL_CPU_THREADS",
-  "log_dir": "MJRL_LOG_DIR",
-  "seed": "MJRL_SEED",
-  "tensorboard": "MJRL_TENSORBOARD",
-  "tb_port": "MJRL_TB_PORT",
-}
+from mjrl.cli.planned import PlannedRun, plan_run
+from mjrl.cli.prepare import said_once, without_traceback
+from mjrl.cli.recorded import since
+from mjrl.cli.sweep import sweep
+from mjrl.envs.describe import describe
+from mjrl.learn.interrupts import StopAsked
+from mjrl.learn.run_config import run_config
+from mjrl.sim.ranks import Ranks
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,85 +28,102 @@ def main(argv: Sequence[str] | None = None) -> int:
   if flags.list:
     print(task_table(tasks.TASKS))
     return 0
-  return without_traceback(lambda: _run(flags, argv))
+  return without_traceback(lambda: _as_rank(Ranks.from_environment(os.environ), flags, argv))
 
 
-def _run(flags: TrainFlags, argv: Sequence[str]) -> int:
-  settings = read_settings(Path.cwd(), os.environ)
-  flags, sources = apply_settings(flags, argv, SETTINGS, settings)
-  check(flags, sources)
-  plan = prepare(flags, sources, flags.num_envs, None)
-  checkpoint = None
-  if flags.resume or flags.checkpoint is not None:
-    checkpoint = checkpoints.find(plan.log_dir, plan.entry.robot, plan.task, flags.checkpoint)
-  print(
-    banner(
-      title="mjrl train",
-      task=plan.task,
-      robot=plan.entry.robot,
-      resolved=plan.resolved,
-      sources=sources,
-      seed=plan.seed,
-      log_dir=plan.log_dir / plan.entry.robot / plan.task,
-      checkpoint=f"resuming from {checkpoint}" if checkpoint else "none: from scratch",
-      window=plan.window,
-      departures="; ".join(_departures(flags, plan)) or "none: as the task says",
-    ),
-    flush=True,
-  )
-  if flags.dry_run:
+def _as_rank(ranks: Ranks, flags: TrainFlags, argv: Sequence[str]) -> int:
+  """Run as one of the processes of a run, of which the first speaks for all."""
+  after = ("step" if ranks.alone else "iteration") if ranks.first else None
+  with said_once(ranks), StopAsked(after) as stop:
+    return _run(ranks, flags, argv, stop)
+
+
+def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) -> int:
+  config = read_config(flags.config, TrainFlags)
+  if config.sweep:
+    if not ranks.alone:
+      raise ValueError(
+        f"{config.name} is a sweep, of runs one after the other; start it without torchrun, or "
+        "give each run a configuration of its own"
+      )
+    dry_run = flags.dry_run or config.flags.get("dry_run", False)
+    return sweep(
+      config, argv, dry_run=dry_run, plan=lambda one: plan_run(flags, argv, one), stop=stop
+    )
+  run = plan_run(flags, argv, config, ranks)
+  print(_banner(run), flush=True)
+  for line in since(config.record, run.changed.task, run.plan.resolved):
+    print(f"{config.name} was of another run, which this one may not repeat: {line}")
+  if run.flags.dry_run:
+    print(_resolved(run))
     print("dry run: nothing was built")
     return 0
-  start_torch(plan.resolved.torch_threads)
+  from mjrl.learn.distributed import joined
   from mjrl.learn.train import train
 
-  task = tasks.build(plan.task)
-  if flags.recurrent:
-    task = _with_memory(task, plan.resolved.backend)
-  return train(
-    task=task,
-    resolved=plan.resolved,
-    seed=plan.seed,
-    max_iterations=flags.max_iterations,
-    checkpoint=checkpoint,
-    log_dir=plan.log_dir,
+  together = joined(ranks, run.plan.resolved.device)(train)
+  return together(
+    task=run.changed.task,
+    resolved=run.plan.resolved,
+    seed=run.plan.seed,
+    max_iterations=run.flags.max_iterations,
+    checkpoint=run.checkpoint,
+    log_dir=run.plan.log_dir,
     command=shlex.join(["python", sys.argv[0], *argv]),
-    options=Options(
-      eval_every=flags.eval_every,
-      num_eval_episodes=flags.num_eval_episodes,
-      best_metric=flags.best_metric,
-      keep_last=flags.keep_last,
-      logger=flags.logger,
-      tensorboard_port=flags.tb_port if flags.tensorboard else None,
-      headless=plan.headless,
-      profile=flags.profile,
-      profile_output=flags.profile_output,
-    ),
+    options=run.options,
+    overrides=run.changed.overrides,
+    run_events=config.events,
+    departures=run.departures,
+    stop=stop,
   )
 
 
-def _departures(flags: TrainFlags, plan: Plan) -> list[str]:
-  """Every way in which the run differs from what the task says."""
-  found = []
-  usual = plan.entry.num_envs.get(plan.resolved.backend)
-  if usual is not None and plan.resolved.num_envs != usual:
-    found.append(
-      f"num_envs {plan.resolved.num_envs}, the task's {plan.resolved.backend} recipe has {usual}"
-      + (": rollouts are longer instead" if plan.resolved.num_envs < usual else "")
-    )
-  if flags.recurrent:
-    found.append(
-      f"recurrent: {RECURRENT.kind} of {RECURRENT.layers} x {RECURRENT.hidden} in policy and critic"
-    )
-  if flags.max_iterations is not None:
-    found.append(f"max_iterations {flags.max_iterations}")
-  return found
+def _banner(run: PlannedRun) -> str:
+  checkpoint = f"resuming from {run.checkpoint}" if run.checkpoint else "none: from scratch"
+  if run.changed.inherited:
+    checkpoint += f"; set by the checkpoint's run: {said(run.changed.inherited)}"
+  plan = run.plan
+  return banner(
+    title="mjrl train",
+    task=plan.task,
+    robot=plan.entry.robot,
+    resolved=plan.resolved,
+    sources=run.sources,
+    seed=plan.seed,
+    log_dir=plan.log_dir / plan.entry.robot / plan.task,
+    checkpoint=checkpoint,
+    window=plan.window,
+    departures="; ".join(run.departures) or "none: as the task says",
+  )
 
 
-def _with_memory(task: "Task", backend: str) -> "Task":
-  """The task with a recipe whose networks remember."""
-  try:
-    recipe = replace(task.recipes[backend], memory=RECURRENT)
-  except ValueError as error:
-    raise ValueError(f"--recurrent with {task.name}'s {backend} recipe: {error}") from None
-  return replace(task, recipes={**task.recipes, backend: recipe})
+def _resolved(run: PlannedRun) -> str:
+  """The whole configuration: the settings as `--config` takes them, the recipe, the departures."""
+  resolved = run.plan.resolved
+  recipe = run.changed.task.recipes[resolved.backend]
+  settings = run_config(
+    task=run.plan.task,
+    resolved=resolved,
+    seed=run.plan.seed,
+    iterations=run.flags.max_iterations or recipe.max_iterations,
+    recurrent=recipe.memory is not None,
+    checkpoint=run.checkpoint,
+    options=run.options,
+    overrides=run.changed.overrides,
+    run_events=run.config.events,
+  )
+  title = f"recipe for {resolved.backend}; its num_envs and max_iterations are those above"
+  return "\n".join(
+    [
+      "settings, as --config takes them",
+      *_indented(settings),
+      title,
+      *_indented(describe(recipe)),
+      "departures from the task",
+      *(f"  - {line}" for line in run.departures or ["none"]),
+    ]
+  )
+
+
+def _indented(value: object) -> list[str]:
+  return [f"  {line}" for line in yaml_text.dump(value, inline=True).splitlines()]

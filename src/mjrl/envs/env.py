@@ -1,7 +1,7 @@
 """The step loop: a task's tables at work on an engine."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ class Step:
   observations    group to (N, width), of the new episode where one began
   reward          (N,)
   terminated      (N,) bool, ended in failure;  timed_out (N,) bool, ended by its length alone
+  failed          termination to (N,) bool; "diverged" is there if some env did
   terminal        group to (N, width) as it was before new episodes began; None if none timed out
   state           at the end of the step, before new episodes began
   """
@@ -57,6 +58,7 @@ class Step:
   reward: Tensor
   terminated: Tensor
   timed_out: Tensor
+  failed: Mapping[str, Tensor]
   terminal: dict[str, Tensor] | None
   state: State
 
@@ -73,6 +75,7 @@ class Env:
     history: int | None = None,
     anneal: Mapping[str, Anneal] | None = None,
     spread_starts: bool = False,
+    leads: bool = True,
   ) -> None:
     """Build the tables, fire startup events, and start every env.
 
@@ -84,9 +87,10 @@ class Env:
       anneal: numbers that start easier than the task's own.
       spread_starts: whether first episodes are cut to random lengths, so that they do not all end
         at once.
+      leads: whether its own holds move the command ladder, and not another process's.
     """
     self.task, self.robot, self.backend = task, task.robot, backend
-    self.num_envs, self.device = backend.num_envs, backend.device
+    self.num_envs, self.device, self._leads = backend.num_envs, backend.device, leads
     self.dt_s, self.substeps = task.control_dt_s, task.substeps
     n, device = self.num_envs, self.device
     self.rng = torch.Generator(device).manual_seed(seed)
@@ -194,7 +198,7 @@ class Env:
     timed_out = (self.episode_steps >= self._limit_steps) & ~terminated
     reward = self.rewards.score(s)
     holds = self.commands.advance(s, terminated | timed_out, terminated, look)
-    if self.ladder:
+    if self.ladder and self._leads:
       self.ladder.step(holds)
     self.state = s.replace(command=self.commands.value)
     self.observer.write(self.state)
@@ -224,23 +228,35 @@ class Env:
       reward=reward,
       terminated=terminated,
       timed_out=timed_out,
+      failed=failed,
       terminal=terminal,
       state=s,
     )
 
-  def end_iteration(self, index: int) -> dict[str, float]:
-    """Move what anneals, and take what was measured since the last call, by its name in the log."""
-    metrics = self.metrics.drain()
-    log = {f"Episode_Reward/{k}": v for k, v in self.rewards.drain(self.task.episode_s).items()}
+  def end_iteration(
+    self, index: int, pool: Callable[[Tensor], Tensor] = lambda sums: sums
+  ) -> dict[str, float]:
+    """Move what anneals, and take what was measured since the last call, by its name in the log.
+
+    Args:
+      index: of the iteration that is done.
+      pool: adds up what several processes have summed, so that all log and anneal the same.
+    """
+    metrics = self.metrics.drain(pool)
+    rewards = self.rewards.drain(self.task.episode_s, pool)
+    log = {f"Episode_Reward/{k}": v for k, v in rewards.items()}
     log |= {f"Metrics/{k}": v for k, v in metrics.items()}
     if self.ladder:
       log |= {f"Curriculum/command/{k}": v for k, v in self.ladder.log().items()}
     for name, row in self.annealing.items():
       row.iteration(index, metrics)
       log |= {f"Curriculum/{name}/{k}": v for k, v in row.log().items()}
-    if self._episodes:
-      log |= {f"Episode_Termination/{k}": v / self._episodes for k, v in self._ended.items()}
-    log["Metrics/diverged"] = self._ended["diverged"]
+    counts = torch.tensor([*self._ended.values(), self._episodes], dtype=torch.float64)
+    *reasons, episodes = pool(counts).tolist()
+    ended = dict(zip(self._ended, reasons, strict=True))
+    if episodes:
+      log |= {f"Episode_Termination/{k}": v / episodes for k, v in ended.items()}
+    log["Metrics/diverged"] = ended["diverged"]
     self._ended = dict.fromkeys(self._ended, 0.0)
     self._episodes = 0
     return log
@@ -306,6 +322,7 @@ class Env:
     rows = {f"rewards.{k}": row for k, row in task.rewards.items()}
     rows |= {f"terminations.{k}": row for k, row in task.terminations.items()}
     rows |= {f"metrics.{k}": row for k, row in task.metrics.items()}
+    rows |= {"success": task.success} if task.success else {}
     for name, row in rows.items():
       try:
         found = row.fn(self.state, **row.params)

@@ -40,7 +40,7 @@ class Observer:
     self._rng = rng
     device = sample.twist_b.device
     # Rows that differ in noise and history alone are one value, computed once.
-    self._values = {_value_of(row): row for _, _, row in _walk(groups)}
+    self._values = {value_of(row): row for _, _, row in _walk(groups)}
     widths = {value: _evaluate(row, sample).shape[1] for value, row in self._values.items()}
     starts = dict(zip(widths, accumulate(widths.values(), initial=0), strict=False))
 
@@ -52,7 +52,7 @@ class Observer:
     shown: dict[str, list[int]] = {group: [] for group in groups}  # columns of an observation
     clean_width = sum(widths.values())
     for group, key, row in _walk(groups):
-      width, start = widths[_value_of(row)], starts[_value_of(row)]
+      width, start = widths[value_of(row)], starts[value_of(row)]
       frames = row.frames(history)
       kept = frames + _delay_steps(f"{group}.{key}", row, dt_s)
       columns = list(range(start, start + width))
@@ -140,7 +140,8 @@ def _walk(groups: Groups) -> Iterator[tuple[str, str, Observation]]:
       yield group, key, row
 
 
-def _value_of(row: Observation) -> tuple[object, ...]:
+def value_of(row: Observation) -> tuple[object, ...]:
+  """What a row computes, whatever noise and history it gets; rows of the same are one value."""
   return row.fn, tuple(sorted(row.params.items())), row.clip, row.scale
 
 

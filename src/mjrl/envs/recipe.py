@@ -9,6 +9,8 @@ from mjrl.names import nearest
 BOOTSTRAPS = ("terminal", "previous")
 ENGINES = ("native", "warp")
 MEMORIES = ("lstm", "gru")
+ACTIVATIONS = ("elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu")
+ACTIVATIONS += ("swish", "mish", "identity")
 _LONGEST = 8  # times a recipe's rollout: with hardly any envs, an iteration still ends soon
 
 
@@ -115,20 +117,32 @@ class Recipe:
   curriculum: Mapping[str, Anneal]
 
   def __post_init__(self) -> None:
-    """Refuse counts below one, and a name that is none."""
+    """Refuse counts and numbers with which nothing could be learned, and a name that is none."""
     counts = ("num_envs", "rollout_steps", "max_iterations", "save_every", "epochs", "mini_batches")
     for name in counts:
       if getattr(self, name) < 1:
         raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be at least 1")
     if self.history is not None and self.history < 1:
       raise ValueError(f"recipe: history is {self.history}; at least 1, or None for the rows' own")
+    for name in ("actor_hidden", "critic_hidden"):
+      if min(getattr(self, name), default=0) < 1:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; layers of at least 1 each")
+    for name in ("init_std", "learning_rate", "desired_kl", "clip", "max_grad_norm"):
+      if getattr(self, name) <= 0:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be above 0")
+    for name in ("gamma", "lam"):
+      if not 0 <= getattr(self, name) <= 1:
+        raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be in 0..1")
+    if self.activation not in ACTIVATIONS:
+      raise ValueError(
+        f"recipe: activation {self.activation!r}; {nearest(self.activation, ACTIVATIONS)}"
+      )
     if self.bootstrap not in BOOTSTRAPS:
       raise ValueError(
         f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
       )
     if self.memory is not None:
       self._check_memory()
-    check_num_envs(self, self.num_envs)
 
   def _check_memory(self) -> None:
     if self.mirror_augmentation or self.mirror_coef > 0:
@@ -142,29 +156,34 @@ class Recipe:
         f"recipe: memory with rollout_steps {self.rollout_steps}: what to remember is learned back "
         "through a rollout; it must be at least 2"
       )
+    # Mini-batches are of whole envs, always the same ones: those of a remainder would never be
+    # learned from, and of a single env rsl_rl takes the probabilities of all its steps for each.
+    envs, parts = self.num_envs, self.mini_batches
+    if envs % parts or envs < 2 * parts:
+      fewer, more = (max(envs // parts + k, 2) * parts for k in (0, 1))
+      raise ValueError(
+        f"num_envs is {envs} with a memory and {parts} mini-batches: each is of the same number of "
+        f"envs, 2 or more; take {' or '.join(map(str, sorted({fewer, more})))}"
+      )
 
 
-def check_num_envs(recipe: Recipe, num_envs: int) -> None:
-  """Refuse a number of envs that a recipe with a memory cannot learn from.
+def with_memory(recipe: Recipe, memory: Memory) -> Recipe:
+  """The recipe with a memory, and without the mirrored samples that it excludes."""
+  return replace(recipe, memory=memory, mirror_augmentation=False, mirror_coef=0.0)
 
-  Its mini-batches are of whole envs, always the same ones: those of a remainder would never be
-  learned from, and of a single env rsl_rl takes the probabilities of all its steps for each.
+
+def for_envs(recipe: Recipe, num_envs: int, processes: int = 1) -> Recipe:
+  """The recipe for another number of envs than the one that it is made for.
+
+  With fewer in all, rollouts are longer, so that each iteration has as many samples.
+
+  Args:
+    recipe: to change.
+    num_envs: of each process.
+    processes: of a distributed run.
 
   Raises:
-    ValueError: with the numbers that would do.
+    ValueError: the recipe's memory does not go with that number.
   """
-  parts = recipe.mini_batches
-  if recipe.memory is not None and (num_envs % parts or num_envs < 2 * parts):
-    fewer, more = (max(num_envs // parts + k, 2) * parts for k in (0, 1))
-    raise ValueError(
-      f"num_envs is {num_envs} with a memory and {parts} mini-batches: each is of the same number "
-      f"of envs, 2 or more; take {' or '.join(map(str, sorted({fewer, more})))}"
-    )
-
-
-def for_envs(recipe: Recipe, num_envs: int) -> Recipe:
-  """The recipe with fewer envs than it is made for: longer rollouts, so that each iteration has
-  as many samples.  More envs change nothing.
-  """
-  longer = min(max(recipe.num_envs / num_envs, 1), _LONGEST)
-  return replace(recipe, rollout_steps=ceil(recipe.rollout_steps * longer))
+  longer = min(max(recipe.num_envs / (num_envs * processes), 1), _LONGEST)
+  return replace(recipe, num_envs=num_envs, rollout_steps=ceil(recipe.rollout_steps * longer))

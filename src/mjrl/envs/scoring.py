@@ -1,6 +1,6 @@
 """Reward and metric tables at work: evaluated per step, logged per episode and iteration."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -74,14 +74,22 @@ class Rewards:
     self._episodes += torch.dot(share, ended)
     self._sums *= 1 - ended
 
-  def drain(self, episode_s: float) -> dict[str, float]:
-    """Row to its sum over an ended episode divided by a full episode's length; empties the log."""
-    episodes = float(self._episodes)
-    if not episodes:
-      return {}
-    means = (self._ended / (episodes * episode_s)).tolist()
+  def drain(
+    self, episode_s: float, pool: Callable[[Tensor], Tensor] = lambda sums: sums
+  ) -> dict[str, float]:
+    """Row to its sum over an ended episode divided by a full episode's length; empties the log.
+
+    Args:
+      episode_s: length of a full episode, s.
+      pool: adds up what several processes have summed.
+    """
+    sums = pool(torch.cat([self._ended, self._episodes[None]]))
+    episodes = float(sums[-1])
     self._ended.zero_()
     self._episodes.zero_()
+    if not episodes:
+      return {}
+    means = (sums[:-1] / (episodes * episode_s)).tolist()
     return dict(zip(self.rows, means, strict=True))
 
   def worst(self, s: State) -> str:
@@ -132,19 +140,25 @@ class Metrics:
     self._totals = torch.zeros(len(rows), device=device)
     self._shares = torch.zeros(len(rows), device=device)
 
-  def add(self, s: State) -> None:
-    """Count one control step."""
+  def add(self, s: State, counted: Tensor | None = None) -> None:
+    """Count one control step, of the `counted` envs, (N,) bool, or of all."""
     if not self.rows:
       return
     pairs = [row.fn(s, **row.params) for row in self.rows.values()]
     values = torch.stack([value for value, _ in pairs])
     shares = torch.stack([share for _, share in pairs])
+    if counted is not None:  # chosen, not multiplied: an env that does not count may be no number
+      values, shares = torch.where(counted, values, 0.0), torch.where(counted, shares, 0.0)
     self._totals += torch.linalg.vecdot(values, shares)
     self._shares += shares.sum(1)
 
-  def drain(self) -> dict[str, float]:
-    """Metric to its mean, without those that had nothing to measure; starts anew."""
-    totals, shares = self._totals.tolist(), self._shares.tolist()
+  def drain(self, pool: Callable[[Tensor], Tensor] = lambda sums: sums) -> dict[str, float]:
+    """Metric to its mean, without those that had nothing to measure; starts anew.
+
+    Args:
+      pool: adds up what several processes have summed.
+    """
+    totals, shares = pool(torch.stack([self._totals, self._shares])).tolist()
     self._totals.zero_()
     self._shares.zero_()
     return {

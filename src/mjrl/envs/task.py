@@ -54,6 +54,13 @@ class Observation:
   clip: tuple[float, float] | None = None
   params: Mapping[str, Any] = field(default_factory=dict)
 
+  def __post_init__(self) -> None:
+    """Refuse numbers that describe no observation."""
+    if self.history < 1 or self.noise < 0 or self.delay_s < 0:
+      raise ValueError(
+        f"history {self.history}, noise {self.noise}, delay_s {self.delay_s}: at least 1, 0 and 0"
+      )
+
   def frames(self, history: int | None) -> int:
     """Frames given where `history` replaces the row's own number, if it keeps several."""
     return self.history if history is None or self.history == 1 else history
@@ -61,7 +68,7 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-  """A row of the termination or the metric table: fn(State, **params)."""
+  """A row of the termination or the metric table, or what success is: fn(State, **params)."""
 
   fn: Callable[..., Any]
   params: Mapping[str, Any]
@@ -122,15 +129,13 @@ def obs(
 ) -> Observation:
   """An observation row."""
   check_params(fn, params)
-  if history < 1 or noise < 0 or delay_s < 0:
-    raise ValueError(f"history {history}, noise {noise}, delay_s {delay_s}: at least 1, 0 and 0")
   return Observation(
     fn=fn, noise=noise, history=history, delay_s=delay_s, scale=scale, clip=clip, params=params
   )
 
 
 def term(fn: Callable[..., Any], **params: Any) -> Term:
-  """A termination or metric row."""
+  """A termination or metric row, or what success is."""
   check_params(fn, params)
   return Term(fn=fn, params=params)
 
@@ -238,7 +243,11 @@ class CommandLadder:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-  """One page: everything that is learned, and how.  Checked when it is built."""
+  """One page: everything that is learned, and how.  Checked when it is built.
+
+  success  fn(State, **params) -> (N,) bool, of the state on which an episode ended: whether it
+           ended well, for evaluations; None where reaching the time-out without failing is that
+  """
 
   name: str
   robot: Robot
@@ -255,14 +264,21 @@ class Task:
   curriculum: CommandLadder | None
   metrics: Mapping[str, Term]
   recipes: Mapping[str, Recipe]
+  success: Term | None = None
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""
+    if self.physics_dt_s <= 0:
+      raise ValueError(f"{self.name}: physics_dt_s is {self.physics_dt_s}; it must be above 0")
     substeps = self.control_dt_s / self.physics_dt_s
     if abs(substeps - round(substeps)) > 1e-9 or round(substeps) < 1:
       raise ValueError(
         f"{self.name}: control_dt_s {self.control_dt_s} is not a whole multiple of "
         f"physics_dt_s {self.physics_dt_s}"
+      )
+    if self.episode_s < self.control_dt_s:
+      raise ValueError(
+        f"{self.name}: episode_s is {self.episode_s}; at least a control step, {self.control_dt_s}"
       )
     for group in ("policy", "critic"):
       if not self.observations.get(group):

@@ -5,9 +5,10 @@ import warnings
 from pathlib import Path
 
 import torch
-from rsl_rl.models import MLPModel, RNNModel
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from mjrl.learn.rsl import MLPModel, RNNModel
 
 OBSERVATION, ACTION = "obs", "action"
 

@@ -12,14 +12,13 @@ import onnx
 import onnxruntime
 import torch
 from numpy.typing import NDArray
-from rsl_rl.models import MLPModel
-from rsl_rl.modules import EmpiricalNormalization
 
 from mjrl.export import player
 from mjrl.export.actor import Actor, load_torchscript
 from mjrl.export.onnx_file import external_data
 from mjrl.export.runs import Frame
 from mjrl.learn.policy import NetworkPolicy
+from mjrl.learn.rsl import EmpiricalNormalization, MLPModel
 
 NETWORK_ERROR = 1e-5
 OBSERVATION_ERROR = 1e-5

@@ -6,19 +6,21 @@ Finding imports no torch, so that a command knows what it will load before it bu
 import io
 import re
 import warnings
+import zipfile
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mjrl.envs.describe import differences
 from mjrl.envs.recipe import Recipe
 from mjrl.learn.atomic import write_bytes
 
+BEST = "model_best.pt"  # never found by itself: it is loaded where it is named
 _NAME = re.compile(r"model_(\d+)\.pt$")
 
 
 def find(log_dir: Path, robot: str, task: str, given: Path | None) -> Path:
-  """The checkpoint that a command should load.
+  """The checkpoint that a command should load.  Says which newer ones it skips, and why.
 
   Args:
     log_dir: root of all runs.
@@ -27,25 +29,71 @@ def find(log_dir: Path, robot: str, task: str, given: Path | None) -> Path:
     given: a checkpoint, a run folder, or a task folder; None for the newest of the task.
 
   Returns:
-    The most recently written one, ties by iteration.
+    The most recently written one that is whole, ties by iteration.
 
   Raises:
     FileNotFoundError: there is none, with what to do.
+    ValueError: the file that was given is broken.
   """
   if given is not None and given.is_file():
+    if why := why_broken(given):
+      raise ValueError(f"{given} {why}; choose another with --checkpoint")
     return given
   if given is not None and not given.exists():
     raise FileNotFoundError(f"no checkpoint {given}: there is no such file or folder")
   folder = given if given is not None else log_dir / robot / task
-  found = [
-    p for p in (*folder.glob("model_*.pt"), *folder.glob("*/model_*.pt")) if _NAME.search(p.name)
-  ]
-  if not found:
-    raise FileNotFoundError(
-      f"no checkpoint (model_<iteration>.pt) in {folder}: train first, "
-      f"python scripts/train.py --task {task}, or name one with --checkpoint"
-    )
-  return max(found, key=lambda p: (p.stat().st_mtime_ns, iteration_of(p)))
+  skipped = []
+  for path in _newest_first(folder):
+    why = why_broken(path)
+    if not why:
+      for line in skipped:
+        print(f"skipped {line}")
+      return path
+    skipped.append(f"{path}: it {why}")
+  if skipped:
+    raise FileNotFoundError(f"no whole checkpoint in {folder}: {'; '.join(skipped)}")
+  raise FileNotFoundError(
+    f"no checkpoint (model_<iteration>.pt) in {folder}: train first, "
+    f"python scripts/train.py --task {task}, or name one with --checkpoint"
+  )
+
+
+def _newest_first(folder: Path) -> list[Path]:
+  """The checkpoints in a run's folder or its runs' folders, in the order in which to try them."""
+  found = []
+  for path in (*folder.glob("model_*.pt"), *folder.glob("*/model_*.pt")):
+    try:
+      written_ns = path.stat().st_mtime_ns
+    except FileNotFoundError:  # pruned by its run since
+      continue
+    if _NAME.search(path.name) and path.is_file():
+      found.append((written_ns, iteration_of(path), path))
+  return [path for *_, path in sorted(found, reverse=True)]
+
+
+def why_broken(path: Path) -> str:
+  """What is wrong with a checkpoint's file, to follow its name; empty if it is whole.
+
+  Whole is what was written: torch's files are zip archives, with a directory at their end and
+  checksums.  Whether it is ours is seen when it is read.
+  """
+  try:
+    with path.open("rb") as file:
+      return _why_broken(file)
+  except OSError as error:
+    return f"cannot be read ({error.strerror})"
+
+
+def _why_broken(file: IO[bytes]) -> str:
+  try:
+    with zipfile.ZipFile(file) as archive:
+      damaged = archive.testzip()
+      ours = any(name.endswith("/data.pkl") for name in archive.namelist())
+  except Exception:  # a broken archive makes the reader raise nearly anything
+    damaged, ours = None, False
+  if damaged is not None:
+    return f"is damaged: the checksum of its part {damaged} is wrong"
+  return "" if ours else "is cut short or is no checkpoint of mjrl"
 
 
 def iteration_of(path: Path) -> int:
@@ -63,11 +111,26 @@ def write(path: Path, saved: dict[str, Any]) -> None:
   write_bytes(path, buffer.getvalue())
 
 
+def prune(written: list[Path], keep: int) -> None:
+  """Remove the oldest of a run's checkpoints, and take them off its list.
+
+  Args:
+    written: by this run, the oldest first.
+    keep: how many of them stay, the newest; at least 1.
+
+  Raises:
+    OSError: one could not be removed; it and those after it stay on the list.
+  """
+  while len(written) > keep:
+    written[0].unlink(missing_ok=True)
+    del written[0]
+
+
 def read(path: Path) -> dict[str, Any]:
   """Read a checkpoint without running anything that it holds.
 
   Raises:
-    ValueError: the file is cut short, or is no checkpoint of ours.
+    ValueError: the file is cut short or damaged, or is no checkpoint of ours.
   """
   saved = unpickle(path)
   if "actor_state_dict" not in saved or "task" not in saved:
@@ -79,18 +142,20 @@ def unpickle(path: Path) -> dict[str, Any]:
   """Tensors and plain values of a file, without running anything that it holds.
 
   Raises:
-    ValueError: the file is cut short, or holds something else.
+    ValueError: the file is cut short or damaged, or holds something else.
   """
   import torch
 
-  data = path.read_bytes()  # outside of the try: a file that cannot be opened says so itself
+  data = path.read_bytes()  # a file that cannot be opened says so itself
+  if why := _why_broken(io.BytesIO(data)):
+    raise ValueError(f"{path} {why}; choose another with --checkpoint")
   try:
     with warnings.catch_warnings():
       warnings.simplefilter("ignore")  # torch guesses at what is wrong with a foreign file
       saved = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-  except Exception as error:  # a broken file makes the reader raise nearly anything
+  except Exception as error:  # a foreign file makes the reader raise nearly anything
     raise ValueError(
-      f"{path} is cut short or is no checkpoint of mjrl; choose another with --checkpoint"
+      f"{path} is no checkpoint of mjrl; choose another with --checkpoint"
     ) from error
   if not isinstance(saved, dict):
     raise ValueError(f"{path} is no checkpoint of mjrl; choose another with --checkpoint")

@@ -20,6 +20,9 @@ class Moment:
   scalars     name to value, as logged; what "iteration" and "eval_end" put in is logged too
   step        of the evaluation, for "eval_step"
   checkpoint  the file just written, for "checkpoint"; the newest, for "train_end"
+  rank        of this process. In a distributed run "train_start", "iteration" and "train_end" come
+              in every process, so that a change to the world is made in all; what writes a file
+              does so where it is 0. The other events come there alone
   """
 
   event: str
@@ -30,6 +33,21 @@ class Moment:
   scalars: dict[str, float] = field(default_factory=dict)
   step: Step | None = None
   checkpoint: Path | None = None
+  rank: int = 0
+
+
+def check_can_fire(events: Mapping[str, Event], eval_every: int | None) -> None:
+  """Refuse an event at a moment that never comes.
+
+  Raises:
+    ValueError: an event of evaluations, and nothing is evaluated.
+  """
+  for name, event in events.items():
+    if event.when.startswith("eval_") and eval_every is None:
+      raise ValueError(
+        f"event {name} is of {event.when}, which never comes: there is no evaluation; "
+        "give --eval_every N or leave the event out"
+      )
 
 
 class RunEvents:

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from rsl_rl.models import MLPModel
-from rsl_rl.utils import resolve_class
 from tensordict import TensorDict
 from torch import Tensor
 
 from mjrl.envs.env import Env
 from mjrl.envs.policy import Policy
 from mjrl.learn.config import actor_config
+from mjrl.learn.rsl import MLPModel, resolve_class
 
 
 class NetworkPolicy:

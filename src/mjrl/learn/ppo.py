@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from rsl_rl.algorithms import PPO
 from tensordict import TensorDict
 from torch import Tensor
+
+from mjrl.learn.rsl import PPO
 
 
 class Ppo(PPO):

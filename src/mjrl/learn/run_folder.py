@@ -3,12 +3,12 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from mjrl import yaml_text
 from mjrl.learn.atomic import write_bytes
 from mjrl.names import version_of
 
@@ -17,8 +17,12 @@ _PACKAGES = ("mujoco", "rsl-rl-lib", "torch", "numpy", "mjrl")
 
 def new_run_folder(log_dir: Path, robot: str, task: str) -> Path:
   """`<log_dir>/<robot>/<task>/<date>_<time>`, with a number behind it if that is taken."""
+  return new_folder(log_dir / robot / task)
+
+
+def new_folder(parent: Path) -> Path:
+  """A folder that is named by the time, with a number behind it if that is taken."""
   stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-  parent = log_dir / robot / task
   parent.mkdir(parents=True, exist_ok=True)
   for k in range(1000):
     folder = parent / (stamp if k == 0 else f"{stamp}_{k}")
@@ -30,15 +34,19 @@ def new_run_folder(log_dir: Path, robot: str, task: str) -> Path:
   raise FileExistsError(f"{parent}: a thousand runs began at {stamp}")
 
 
-def write_run(folder: Path, **content: Any) -> None:
-  """`run.yaml`: what is needed to see, and repeat, how the run came about."""
-  content |= {
+def write_run(folder: Path, config: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+  """`run.yaml`: what repeats the run as a configuration, and under `record` what it then was."""
+  text = yaml_text.dump({**config, "record": {**record, **surroundings()}})
+  write_bytes(folder / "run.yaml", text.encode())
+
+
+def surroundings() -> dict[str, Any]:
+  """What a result depends on beside its task: versions of packages and Python, and our commit."""
+  return {
     "versions": {name: version_of(name) for name in _PACKAGES},
     "python": sys.version.split()[0],
     "commit": _commit(),
   }
-  text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-  write_bytes(folder / "run.yaml", text.encode())
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:

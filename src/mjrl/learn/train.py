@@ -1,6 +1,7 @@
 """A training run from start to end: what `scripts/train.py` does once its flags are understood."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,18 @@ import torch
 
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
-from mjrl.envs.recipe import Recipe, check_num_envs, for_envs
+from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
+from mjrl.learn.distributed import check_alike, from_first, others_reachable, stop_agreed
+from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
+from mjrl.learn.failures import CHECKPOINT, CONSOLE, SUMMARY
 from mjrl.learn.interrupts import StopAsked
-from mjrl.learn.moments import RunEvents
+from mjrl.learn.moments import RunEvents, check_can_fire
 from mjrl.learn.options import Options
+from mjrl.learn.profile import Profile, table, write_report
+from mjrl.learn.run_config import run_config
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
@@ -36,8 +42,15 @@ def train(
   log_dir: Path,
   command: str,
   options: Options,
+  stop: StopAsked,
+  overrides: Mapping[str, Any] | None = None,
+  run_events: Mapping[str, Any] | None = None,
+  departures: Sequence[str] = (),
 ) -> int:
   """Train, and leave a run folder.
+
+  In a distributed run, every process calls it within `mjrl.learn.distributed.joined`; seed,
+  checkpoint, folder and files are the first one's.
 
   Args:
     task: what to learn.
@@ -48,28 +61,48 @@ def train(
     log_dir: root of all runs.
     command: as it was typed, for `run.yaml`.
     options: what is done beside learning.
+    stop: asked before anything is written, and between control steps.
+    overrides: path to value, of the numbers in `task` that are not its page's own.
+    run_events: the events in `task` that are not its page's own, as a configuration writes them.
+    departures: each way in which the run differs from the task's page, in words.
 
   Returns:
-    The exit code: 0, or 128 + the number of the signal that stopped it.
+    The exit code: 0; 1 if the last checkpoint or the summary could not be written; 128 + the number
+    of the signal that stopped it.
 
   Raises:
-    ValueError: the checkpoint is broken or does not fit, or the recipe's memory does not fit the
-      number of envs; nothing has been built by then.
+    ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
+      number of envs, no evaluation could find the best, or an event could never fire; nothing has
+      been built by then.
+    ConnectionError: another process of the run is gone.
   """
-  recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs)
-  check_num_envs(recipe, resolved.num_envs)
+  check_can_fire(task.events, options.eval_every)
+  if options.eval_every is not None:
+    check_best_metric(task, options.best_metric)
+  ranks = resolved.ranks
+  if not ranks.first:
+    options = Options()
+  recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs, ranks.world_size)
   identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
+  identity["set"] = dict(overrides or {})
   del identity["task"]["recipes"]  # the one that is used stands beside it
   saved = None
-  if checkpoint is not None:
+  if checkpoint is not None and ranks.first:
     saved = checkpoints.read(checkpoint)
     checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
+  seed, checkpoint, saved = from_first((seed, checkpoint, saved))
+  iterations = max_iterations or recipe.max_iterations
+  check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
 
   model = compile_scene(task)
+  engine_bytes = engine_bytes_per_env(model)
   check_memory(
-    resolved.num_envs, engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe)
+    resolved.num_envs,
+    engine_bytes + _rollout_bytes_per_env(task, recipe),
+    fixed_bytes=engine_bytes * num_eval_envs(options, resolved.num_envs),
+    sharing=ranks.local_world_size,
   )
-  of_networks, of_env = streams(seed, 2)
+  of_networks, of_env, of_evaluation = streams(seed, 3, ranks.rank)
   torch.manual_seed(of_networks)
   env = Env(
     task,
@@ -78,26 +111,59 @@ def train(
     history=recipe.history,
     anneal=recipe.curriculum,
     spread_starts=True,
+    leads=ranks.first,
   )
-  folder = new_run_folder(log_dir, task.robot.name, task.name)
+  evaluation = open_evaluation(
+    task, resolved, model, of_evaluation, history=recipe.history, options=options
+  )
+  if stop_agreed(stop):
+    print("stopped before the run began: no folder was made")
+    return stop.exit_code
+  folder = from_first(
+    new_run_folder(log_dir, task.robot.name, task.name) if ranks.first else log_dir
+  )
+  config = run_config(
+    task=task.name,
+    resolved=resolved,
+    seed=seed,
+    iterations=iterations,
+    recurrent=recipe.memory is not None,
+    checkpoint=checkpoint,
+    options=options,
+    overrides=identity["set"],
+    run_events=run_events or {},
+  )
+  record = {
+    "command": command,
+    "departures": list(departures),
+    "processes": ranks.world_size,
+    "threads": resolved.threads,
+    "torch_threads": resolved.torch_threads,
+    "task": identity["task"],
+    "recipe": identity["recipe"],
+  }
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger),
+    sinks=open_sinks(folder, options.logger, config | record) if ranks.first else [],
     events=RunEvents(task.events),
+    ranks=ranks,
+    evaluation=evaluation,
+    keep_last=options.keep_last,
   )
-  iterations = max_iterations or recipe.max_iterations
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
-    world, why = resume.read(
-      checkpoint,
-      saved["iteration"],
-      resolved.name,
-      resolved.num_envs,
-      memory=recipe.memory is not None,
-    )
+    world, why = None, f"this run has {ranks.world_size} processes"
+    if ranks.alone:
+      world, why = resume.read(
+        checkpoint,
+        saved["iteration"],
+        resolved.name,
+        resolved.num_envs,
+        memory=recipe.memory is not None,
+      )
     runner.restore(saved, world)
     print(
       f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
@@ -107,6 +173,8 @@ def train(
     for part in ("task", "recipe"):
       for line in differences(saved[part], identity[part]):
         print(f"the checkpoint's {part} was another: {line}")
+    if saved.get("best") and not runner.best:
+      print("the best evaluation is looked for anew: the one before was of another task")
     print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
   eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
   if runner.next_iteration + iterations < eased_until:
@@ -114,37 +182,41 @@ def train(
       f"this run ends before iteration {eased_until}, from which on every reward is the task's "
       "own: the policy will have learned on eased ones"
     )
-  write_run(
-    folder,
-    command=command,
-    seed=seed,
-    num_envs=resolved.num_envs,
-    threads=resolved.threads,
-    max_iterations=iterations,
-    resumed_from=str(checkpoint) if checkpoint else None,
-    **identity,
-  )
+  if ranks.first:
+    write_run(folder, config, record)
   print(f"run folder: {folder}")
+  profile = Profile(env.device) if options.profile else None
+  if profile:
+    profile.attach(runner)
   began = time.time()
   window = None if options.headless else open_window(env)
-  stop, failed = StopAsked(), None
+  failed = None
   try:
-    with stop, TensorBoard(folder, options.tensorboard_port):
+    with TensorBoard(folder, options.tensorboard_port), others_reachable():
       runner.learn(
         iterations,
         stop=lambda: bool(stop),
         after_step=(lambda: window.draw(env)) if window else (lambda: None),
+        agreed=None if ranks.alone else lambda: stop_agreed(stop),
       )
   except BaseException as error:
     failed = f"{type(error).__name__}: {error}"
     raise
   finally:
+    if profile:
+      profile.end()
     if window:
       window.close()
     end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
-    write_summary(folder, _summary(runner, resolved, seed, time.time() - began) | end)
-    _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
-  return stop.exit_code
+    if ranks.first:
+      summary = _summary(runner, resolved, seed, time.time() - began)
+      with runner.failures.survived(SUMMARY):
+        write_summary(folder, summary | {"departures": list(departures)} | end)
+    with runner.failures.survived(CONSOLE):
+      _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
+      if profile:
+        _show_profile(profile, options.profile_output)
+  return runner.failures.exit_code or stop.exit_code
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
@@ -167,6 +239,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
   return {
     "task": env.task.name,
     "backend": resolved.name,
+    "processes": resolved.ranks.world_size,
     "num_envs": resolved.num_envs,
     "memory": describe(runner.recipe.memory),
     "seed": seed,
@@ -182,15 +255,31 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
+    "file_failures": dict(runner.failures.counts),
     "checkpoint": runner.newest.name if runner.newest else None,
+    "best": runner.best,
   }
 
 
+def _show_profile(profile: Profile, path: Path | None) -> None:
+  report = profile.report()
+  print(table(report))
+  if path is not None:
+    write_report(path, report)
+    print(f"profile: {path}")
+
+
 def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
+  if CHECKPOINT in runner.failures.open:
+    whole = f"the newest whole one is {runner.newest}" if runner.newest else "there is none"
+    print(f"the last checkpoint could not be written; {whole}")
+    return
   if runner.newest is None:
     print("stopped before the first iteration was done: there is no checkpoint")
     return
   print(f"{f'stopped by {ended_by}' if ended_by else 'done'}: {runner.newest}")
+  if runner.best:
+    print("best: {metric} {value:.4g} at iteration {iteration}".format(**runner.best))
   print(
     "a finished run is not a result; measure it: "
     f"python scripts/play.py --task {task} --headless --measure"

@@ -1,11 +1,11 @@
 """An `Env` as rsl_rl sees it."""
 
 import torch
-from rsl_rl.env import VecEnv
 from tensordict import TensorDict
 from torch import Tensor
 
 from mjrl.envs.env import Env
+from mjrl.learn.rsl import VecEnv
 
 
 class RslEnv(VecEnv):

@@ -66,6 +66,33 @@ def kept(task: Task) -> tuple[str, ...]:
   return tuple(said)
 
 
+def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: float | None) -> str:
+  """Why another number at a path of the task would not change a replay; "" if it would.
+
+  Args:
+    task: as it is trained.
+    path: see `mjrl.envs.paths`.
+    obs_noise: as `as_replayed` takes it.
+    held: whether one command is held throughout.
+    physics_hz: as `as_replayed` takes it.
+  """
+  table, _, rest = path.partition(".")
+  event = task.events.get(rest.partition(".")[0])
+  why = {
+    "rewards": "a replay does not learn",
+    "curriculum": "a replay climbs no ladder",
+    "metrics": "a replay has figures of its own",
+    "episode_s": "episodes of a replay do not time out",
+    "command": "--command is held" if held else "",
+    "physics_dt_s": "--physics_hz is given" if physics_hz is not None else "",
+    "events": "" if event and event.when in _KEPT else "a replay leaves this event out anyway",
+    "observations": "a replay has no critic" if rest.startswith("critic.") else "",
+  }.get(table, "")
+  if table == "observations" and path.endswith(".noise") and not obs_noise:
+    why = "--no-obs-noise is given"
+  return f"has no effect: {why}" if why else ""
+
+
 def noisy_rows(task: Task) -> list[str]:
   """Rows of the policy's observation that carry noise, each with its half-width."""
   policy = task.observations["policy"]

@@ -23,24 +23,35 @@ def engine_bytes_per_env(model: mujoco.MjModel) -> int:
   return mujoco.MjData(model).nbuffer + _ARENA_TOUCHED
 
 
-def check_memory(num_envs: int, bytes_per_env: int, available: int | None = None) -> None:
+def check_memory(
+  num_envs: int,
+  bytes_per_env: int,
+  available: int | None = None,
+  *,
+  fixed_bytes: int = 0,
+  sharing: int = 1,
+) -> None:
   """Refuse a number of envs that will not fit.
 
   Args:
     num_envs: asked for.
     bytes_per_env: needed for each.
     available: bytes that are free; None asks the machine, and the container if there is one.
+    fixed_bytes: needed beside them.
+    sharing: processes that each take as much.
 
   Raises:
     ValueError: with what is needed, what there is, and the largest number that fits.
   """
   available = available_bytes() if available is None else available
-  budget = int(available * (1 - _KEPT_FREE))
-  if num_envs * bytes_per_env > budget:
-    most = budget // bytes_per_env
+  budget = int(available * (1 - _KEPT_FREE)) // sharing
+  needed = num_envs * bytes_per_env + fixed_bytes
+  if needed > budget:
+    most = max(budget - fixed_bytes, 0) // bytes_per_env
     fits = f"at most {most} envs fit" if most else "not even one env fits"
     raise ValueError(
-      f"--num_envs {num_envs} needs about {_gib(num_envs * bytes_per_env)}, and "
+      f"--num_envs {num_envs} needs about {_gib(needed)}"
+      f"{f' in each of {sharing} processes' if sharing > 1 else ''}, and "
       f"{_gib(available)} are free; {fits}"
     )
 

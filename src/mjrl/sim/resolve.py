@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from mjrl.names import nearest
 from mjrl.sim.cpus import usable_cpus
+from mjrl.sim.ranks import ALONE, Ranks
 
 BACKENDS = ("auto", "native", "warp")
 IMPLEMENTED = ("native",)  # "warp" joins when its engine does
@@ -38,6 +39,7 @@ class Resolved:
     threads: simulation threads; 0 on warp, which has none.
     torch_threads: threads for torch's own operations.
     reasons: for each of the fields above, "given" or "auto: why", for the banner.
+    ranks: which process of a distributed run this is; the fields above are of this one process.
   """
 
   backend: str
@@ -46,6 +48,7 @@ class Resolved:
   threads: int
   torch_threads: int
   reasons: Mapping[str, str]
+  ranks: Ranks = ALONE
 
   @property
   def name(self) -> str:
@@ -60,6 +63,7 @@ def resolve(
   num_envs: int | None,
   default_num_envs: Mapping[str, int],
   cpu_threads: int = 0,
+  ranks: Ranks = ALONE,
 ) -> Resolved:
   """Turn what was asked for into what is used.
 
@@ -69,6 +73,8 @@ def resolve(
     num_envs: environments, or None for the backend's default.
     default_num_envs: the default for each backend.
     cpu_threads: simulation threads on native; 0 chooses min(usable CPUs, 8, num_envs).
+    ranks: which process of a distributed run this is; those of a node share its CPUs, and each has
+      a GPU of its own.
 
   Raises:
     ValueError: a value that no machine could satisfy.
@@ -78,10 +84,10 @@ def resolve(
   if cpu_threads < 0:
     raise ValueError(f"cpu_threads is {cpu_threads}; it must be 0 (choose for me) or more")
   chosen, why_backend = _choose_backend(backend, device)
-  where, why_device = _choose_device(chosen, device)
+  where, why_device = _choose_device(chosen, device, ranks)
   envs, why_envs = _choose_num_envs(num_envs, chosen, default_num_envs)
-  cpus = usable_cpus()
-  threads, why_threads = _choose_threads(cpu_threads, chosen, cpus, envs)
+  cpus = max(usable_cpus() // ranks.local_world_size, 1)
+  threads, why_threads = _choose_threads(cpu_threads, chosen, cpus, envs, ranks)
   torch_threads, why_torch = _choose_torch_threads(cpus)
   return Resolved(
     backend=chosen,
@@ -96,6 +102,7 @@ def resolve(
       "threads": why_threads,
       "torch_threads": why_torch,
     },
+    ranks=ranks,
   )
 
 
@@ -184,13 +191,30 @@ def _cuda_index(device: str) -> int:
   return int(device.partition(":")[2] or 0) if device.startswith("cuda") else 0
 
 
-def _choose_device(backend: str, device: str) -> tuple[str, str]:
+def _choose_device(backend: str, device: str, ranks: Ranks) -> tuple[str, str]:
   if backend == "native":
     why = "given" if device == "cpu" else "auto: the native backend runs on the CPU"
     return "cpu", why
   if device == "cpu":
     return "cpu", "given; the warp backend is slow on the CPU and meant for debugging there"
+  if not ranks.alone:
+    return _device_of_rank(device, ranks)
   return f"cuda:{_cuda_index(device)}", "auto: first device" if device == "auto" else "given"
+
+
+def _device_of_rank(device: str, ranks: Ranks) -> tuple[str, str]:
+  if ":" in device:
+    raise ValueError(
+      f"--device {device} would put all {ranks.local_world_size} processes of this node on one "
+      "GPU; each takes one of its own: leave --device out"
+    )
+  count, found = cuda_devices()
+  if ranks.local_world_size > count:
+    raise BackendUnavailable(
+      f"{ranks.local_world_size} processes on this node need a GPU each, and there is only "
+      f"{found}: start torchrun with --nproc_per_node {count}, or use --backend native"
+    )
+  return f"cuda:{ranks.local_rank}", "auto: one per process, this is the first's"
 
 
 def _choose_num_envs(
@@ -208,8 +232,12 @@ def _choose_num_envs(
   return default_num_envs[backend], f"auto: default on {backend}"
 
 
-def _choose_threads(given: int, backend: str, cpus: int, num_envs: int) -> tuple[int, str]:
+def _choose_threads(
+  given: int, backend: str, cpus: int, num_envs: int, ranks: Ranks
+) -> tuple[int, str]:
   usable = f"{cpus} usable CPU{'s' if cpus > 1 else ''}"
+  if ranks.local_world_size > 1:
+    usable += f" for each of {ranks.local_world_size} processes"
   if backend == "warp":
     return 0, "auto: warp has no simulation threads"
   envs = f"{num_envs} env{'s' if num_envs > 1 else ''}"

@@ -1,0 +1,69 @@
+"""Overrides that would do nothing, or not what they seem to, and why."""
+
+from collections.abc import Mapping
+
+from mjrl.envs.paths import find
+from mjrl.envs.recipe import Anneal
+from mjrl.envs.task import Task
+
+
+def objection(task: Task, changed: Task, engine: str, path: str) -> str:
+  """Why the value at a path has no effect, or another than it seems to have; "" if it does.
+
+  Args:
+    task: before the overrides.
+    changed: after all of them.
+    engine: whose recipe "recipe." stands for.
+    path: one that was overridden.
+  """
+  anneals = changed.recipes[engine].curriculum if engine in changed.recipes else {}
+  match find(task, engine, path).path.split("."):
+    case ["rewards", row, "weight"]:
+      return _still_eased(changed, anneals, row)
+    case ["rewards", row, *_, key]:
+      return _without_weight(changed, anneals, row) or _set_by_ladder(changed, row, key)
+    case ["recipe", "curriculum", name, *_] if name in anneals:
+      _, row, key = anneals[name].path.split(".", 2)
+      return "" if key == "weight" else _without_weight(changed, anneals, row)
+    case ["command", "heading_gain_1_s"] if changed.command.heading == 0:
+      return "has no effect: with command.heading 0, no env is asked for a heading"
+    case ["observations", group, row, "history"]:
+      kept = changed.recipes[engine].history if engine in changed.recipes else None
+      before, after = (t.observations[group][row] for t in (task, changed))
+      if before.history != after.history and before.frames(kept) == after.frames(kept):
+        return f"has no effect: recipe.history, {kept}, counts for every row that keeps several"
+  return ""
+
+
+def _moved(anneals: Mapping[str, Anneal], row: str) -> str:
+  """The anneal that gives a row a weight of its own, if there is one."""
+  path = f"rewards.{row}.weight"
+  return next((name for name, anneal in anneals.items() if anneal.path == path and anneal.easy), "")
+
+
+def _still_eased(task: Task, anneals: Mapping[str, Anneal], row: str) -> str:
+  name = _moved(anneals, row)
+  if task.rewards[row].weight or not name:
+    return ""
+  return (
+    f"does not take the row out, as recipe.curriculum.{name} starts from {anneals[name].easy:g}; "
+    f"set recipe.curriculum.{name}=null too"
+  )
+
+
+def _without_weight(task: Task, anneals: Mapping[str, Anneal], row: str) -> str:
+  if task.rewards[row].weight or _moved(anneals, row):
+    return ""
+  return f"has no effect: the weight of {row} is 0"
+
+
+def _set_by_ladder(task: Task, row: str, key: str) -> str:
+  ladder = task.curriculum
+  if ladder is None or not key.startswith("std_"):
+    return ""
+  fields = {ladder.linear: "linear_std_m_s", ladder.angular: "angular_std_rad_s"}
+  return (
+    f"has no effect: each rung sets it, see curriculum.rungs.0.{fields[row]}"
+    if row in fields
+    else ""
+  )

@@ -1,0 +1,53 @@
+"""`scalars.csv`: the scalars of a run, for everything that reads a table."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mjrl.learn.atomic import append_bytes, write_bytes
+
+NAME = "scalars.csv"
+
+
+class CsvFile:
+  """A row per iteration and a column per scalar, in the order in which they first appeared.
+
+  Numbers stand at full precision; a scalar that an iteration has not is an empty cell.  Whenever
+  the run is killed, the file holds every row that was written, and nothing but whole rows.
+  """
+
+  def __init__(self, folder: Path) -> None:
+    """Begin a file in a run's folder."""
+    self._path = folder / NAME
+    self._columns = ["iteration"]
+    self._header = _line(self._columns)
+    write_bytes(self._path, self._header)
+
+  def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
+    """See `Sink.write`."""
+    new = [name for name in scalars if name not in self._columns]
+    self._columns += new
+    row = _line([str(iteration), *(_cell(scalars, name) for name in self._columns[1:])])
+    if not new:
+      append_bytes(self._path, row)
+      return
+    # The new row goes into the file that takes the old one's place: between a rewritten file and a
+    # row appended to it, a kill would lose the row.
+    rows = self._path.read_bytes()[len(self._header) :]
+    rows = rows.replace(b"\n", b"," * len(new) + b"\n")
+    self._header = _line(self._columns)
+    write_bytes(self._path, self._header + rows + row)
+
+  def close(self) -> None:
+    """See `Sink.close`."""
+
+
+def _cell(scalars: Mapping[str, float], name: str) -> str:
+  return repr(float(scalars[name])) if name in scalars else ""
+
+
+def _line(cells: Sequence[str]) -> bytes:
+  text = io.StringIO()
+  csv.writer(text, lineterminator="\n").writerow(cells)
+  return text.getvalue().encode()

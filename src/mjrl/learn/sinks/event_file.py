@@ -1,0 +1,45 @@
+"""TensorBoard's event file."""
+
+import io
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore
+from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from mjrl.learn.atomic import append_bytes, write_bytes
+
+
+class EventFile:
+  """A record per iteration, written when it is given.
+
+  TensorBoard's own writer does that in a thread: a full disk is then met where nobody can say so,
+  and a run that is killed loses what the thread had not yet written.
+  """
+
+  def __init__(self, folder: Path) -> None:
+    """Begin a file in a run's folder."""
+    now_s = time.time()
+    # TensorBoard finds the files by "tfevents", and reads those of a folder in the order of names.
+    name = f"events.out.tfevents.{int(now_s)}.{socket.gethostname()}.{os.getpid()}"
+    self._path = folder / name
+    write_bytes(self._path, _record(Event(wall_time=now_s, file_version="brain.Event:2")))
+
+  def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
+    """See `Sink.write`."""
+    values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
+    event = Event(wall_time=time.time(), step=iteration, summary=Summary(value=values))
+    append_bytes(self._path, _record(event))
+
+  def close(self) -> None:
+    """See `Sink.close`."""
+
+
+def _record(event: Event) -> bytes:
+  buffer = io.BytesIO()
+  RecordWriter(buffer).write(event.SerializeToString())
+  return buffer.getvalue()
