@@ -269,8 +269,8 @@ def test_what_is_learned_does_not_depend_on_it(small, run):
   # Guards: an evaluation that leaves its mark: on the stream that explores, the train mode, the
   # normaliser, or the envs that learn.
   task = replace(small, episode_s=0.2)
-  task = replace(task, events=task.events | {"draw": at_run("eval_step", draw_from_everything)})
   plain = checkpoints.read(run(task) / "model_3.pt")
+  task = replace(task, events=task.events | {"draw": at_run("eval_step", draw_from_everything)})
   options = Options(eval_every=1, num_eval_episodes=10)
   evaluated = checkpoints.read(run(task, options) / "model_3.pt")
   assert evaluated["best"] and plain["best"] is None

@@ -42,8 +42,8 @@ from mjrl.sim.resolve import Resolved
 torch.set_num_threads(1)
 task = tasks.build("jumper.tripod")
 recipe = replace(
-  task.recipes["native"], rollout_steps=4, actor_hidden=(16,), critic_hidden=(16,), save_every=1,
-  epochs=1, mini_batches=1
+  task.recipes["native"], num_envs=4, rollout_steps=4, actor_hidden=(16,), critic_hidden=(16,),
+  save_every=1, epochs=1, mini_batches=1
 )
 at = lambda step, name: None
 
@@ -199,7 +199,7 @@ def forked(script, folder):
 @pytest.fixture
 def tiny(small):
   """The task of the scripts."""
-  recipe = replace(small.recipes["native"], save_every=1, epochs=1, mini_batches=1)
+  recipe = replace(small.recipes["native"], num_envs=4, save_every=1, epochs=1, mini_batches=1)
   return replace(small, recipes={"native": recipe})
 
 
@@ -281,8 +281,6 @@ def test_a_full_disk_ends_no_run(tmp_path):
     assert "model_" in line
     counts = json.loads((path.parent / "summary.json").read_text())["file_failures"]
     assert counts["write the checkpoint: File too large"] == failures
-    # The first time there is no room for TensorBoard's file either, which ends there.
-    assert counts.get("write the scalars: File too large", 0) == int(path == newest[0])
   assert "the last checkpoint could not" in said[1]
   assert f"the newest whole one is {newest[1].relative_to(tmp_path)}" in said[1]
   assert "the last checkpoint could not" not in said[0]

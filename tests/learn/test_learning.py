@@ -37,11 +37,13 @@ def stepping(small):
   )
 
 
-@pytest.mark.parametrize(("learning_rate", "learns"), [(1e-3, True), (0.0, False)])
-def test_feet_learn_to_follow_the_clock(stepping, make_runner, learning_rate, learns):
+@pytest.mark.parametrize("learns", [True, False])
+def test_feet_learn_to_follow_the_clock(stepping, make_runner, learns):
   # Guards: a learner that runs, logs and saves, and learns nothing: advantages of a wrong sign,
   # actions of another env, a normaliser that forgets.  Unlearned, three of six feet are wrong.
-  runner = make_runner(stepping, num_envs=32, learning_rate=learning_rate)
+  runner = make_runner(stepping, num_envs=32)
+  if not learns:
+    runner.alg.optimizer.step = lambda: None
   wrong = []
   for _ in range(ITERATIONS):
     runner.learn(1)

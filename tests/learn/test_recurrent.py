@@ -215,7 +215,7 @@ def test_a_world_without_the_memory_is_refused(small, make_runner):
   runner = make_runner(small, memory=LSTM)
   runner.learn(1)
   path = runner.newest
-  world = checkpoints.unpickle(path.parent / resume.NAME)["world"]
+  world = checkpoints.unpickle(resume.path_for(path.parent, 0))["world"]
   assert [v.shape for v in world["memory"]["critic"]] == [(1, 8, 8)] * 2
   assert resume.read(path, 0, "native:cpu", 8, memory=True)[1] == ""
   assert "this run none" in resume.read(path, 0, "native:cpu", 8, memory=False)[1]
