@@ -31,9 +31,9 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_flags_of_commands_exist(page):
   # Guards: a command in the documentation with a flag that was renamed.
-  from mjrl.cli.flags import PlayFlags, TrainFlags
+  from mjrl.cli.flags import ExportFlags, PlayFlags, TrainFlags
 
-  for script, flags in (("train", TrainFlags), ("play", PlayFlags)):
+  for script, flags in (("train", TrainFlags), ("play", PlayFlags), ("export", ExportFlags)):
     known = {name.replace("_", "-") for name in vars(flags())} | {"help"}
     known |= {f"no-{name}" for name in known}
     for line in re.findall(rf"scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):

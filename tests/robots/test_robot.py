@@ -51,6 +51,7 @@ def test_listing_loads_neither_simulator_nor_learner():
       r"mirror_joints\['LF_J0'\] has sign 0; it must be -1 or \+1",
     ),
     ({"kp_n_m_rad": 0.0}, "kp_n_m_rad is 0.0; it must be above 0"),
+    ({"sensors": ("imu", "joint_positon")}, r"'joint_positon'; did you mean 'joint_position'\?"),
     ({"soft_limit_factor": 1.1}, r"soft_limit_factor is 1.1; it must be in \(0, 1\]"),
   ],
 )

@@ -169,6 +169,52 @@ class PlayFlags(CommonFlags):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportFlags:
+  """Export a policy for a robot: this task's newest checkpoint unless --checkpoint is given.
+
+  Writes actor.onnx, layout.json, README.md, player.py, reference.json and the robot's MJCF, whole
+  or, if a check fails, not at all. --check looks at an export instead.
+
+  A flag that is not given is looked up as MJRL_<NAME> in the shell, .env.local and .env
+  (TASK, LOG_DIR).
+  """
+
+  task: Annotated[
+    str | None, _arg("task of the policy; --list names them", "MJRL_TASK", "NAME")
+  ] = None
+  model: Annotated[str | None, _arg("robot", "the task's", "NAME")] = None
+  list: Annotated[Switch, _arg("list the tasks and stop", "off")] = False
+  checkpoint: Annotated[
+    Path | None, _arg("a model_N.pt, a run's folder or a task's folder", "the newest", "PATH")
+  ] = None
+  out: Annotated[
+    Path | None,
+    _arg(
+      "folder to write; an export that is there is replaced, anything else is not",
+      "exported/ beside the checkpoint",
+      "FOLDER",
+    ),
+  ] = None
+  format: Annotated[
+    Literal["onnx", "torchscript"],
+    _arg("torchscript writes actor.pt too; actor.onnx is always there", "onnx"),
+  ] = "onnx"
+  allow_unmeasurable: Annotated[
+    Switch,
+    _arg("export a policy that reads what the robot cannot measure, for simulation alone", "off"),
+  ] = False
+  check: Annotated[
+    Path | None, _arg("check this export against its reference.json and stop", "none", "FOLDER")
+  ] = None
+  recorded: Annotated[
+    Path | None,
+    _arg("with --check: outputs of another implementation, see docs/exporting.md", "none", "FILE"),
+  ] = None
+  dry_run: Annotated[Switch, _arg("print what would be exported and stop", "off")] = False
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyFlags:
   """Prove on this machine that runs of a task repeat, and resume, to the bit.
 

@@ -68,12 +68,7 @@ def prepare(
     ValueError: an unknown task or robot, or a value that no run could use.
     BackendUnavailable: see mjrl.sim.resolve.
   """
-  if flags.task is None:
-    raise ValueError(
-      f"no task: give --task NAME or set MJRL_TASK; valid names: {', '.join(tasks.TASKS)}"
-    )
-  entry = _entry(flags.task, sources.get("task", "given"))
-  _check_robot(flags.model, flags.task, entry.robot)
+  task, entry = task_entry(flags.task, flags.model, sources)
   resolved = resolve(
     backend=flags.backend,
     device=flags.device,
@@ -85,7 +80,7 @@ def prepare(
   obstacle = "" if flags.headless else window_obstacle(sys.platform, os.environ)
   window = "none (--headless)" if flags.headless else "yes"
   return Plan(
-    task=flags.task,
+    task=task,
     entry=entry,
     resolved=resolved,
     seed=random.SystemRandom().randrange(2**31) if flags.seed is None else flags.seed,
@@ -93,6 +88,28 @@ def prepare(
     headless=flags.headless or bool(obstacle),
     window=f"none: {obstacle}; running headless" if obstacle else window,
   )
+
+
+def task_entry(
+  task: str | None, model: str | None, sources: Mapping[str, str]
+) -> tuple[str, tasks.Entry]:
+  """The task's name and its entry in the registry.
+
+  Args:
+    task: --task.
+    model: --model.
+    sources: flag to where its value came from.
+
+  Raises:
+    ValueError: no task, an unknown one, or a robot that it is not made for.
+  """
+  if task is None:
+    raise ValueError(
+      f"no task: give --task NAME or set MJRL_TASK; valid names: {', '.join(tasks.TASKS)}"
+    )
+  entry = _entry(task, sources.get("task", "given"))
+  _check_robot(model, task, entry.robot)
+  return task, entry
 
 
 def start_torch(num_threads: int) -> None:

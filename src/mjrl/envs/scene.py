@@ -16,7 +16,7 @@ def compile_scene(task: Task) -> mujoco.MjModel:
   """
   spec = mujoco.MjSpec.from_file(str(task.robot.mjcf))
   spec.option.timestep = task.physics_dt_s
-  _add_ground(spec)
+  add_ground(spec)
   longest_s = max(
     (e.params["delay_s"][1] for e in task.events.values() if e.fn is events.actuator_delay),
     default=0.0,
@@ -30,7 +30,8 @@ def compile_scene(task: Task) -> mujoco.MjModel:
   return model
 
 
-def _add_ground(spec: mujoco.MjSpec) -> None:
+def add_ground(spec: mujoco.MjSpec) -> None:
+  """Flat ground, endless, and a light."""
   spec.add_texture(
     name="ground",
     type=mujoco.mjtTexture.mjTEXTURE_2D,

@@ -53,6 +53,15 @@ def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
   Raises:
     ValueError: its inputs or outputs are not those of the environment.
   """
+  return NetworkPolicy(load_network(saved, env))
+
+
+def load_network(saved: Mapping[str, Any], env: Env) -> MLPModel:
+  """The network that the policy of a checkpoint acts by.
+
+  Raises:
+    ValueError: its inputs or outputs are not those of the environment.
+  """
   observations = {"policy": env.observations()["policy"]}
   network_class, config = resolve_class(actor_config(saved["recipe"]))
   network = network_class(
@@ -69,7 +78,7 @@ def load_policy(saved: Mapping[str, Any], env: Env) -> Policy:
     raise ValueError(
       f"the checkpoint's policy does not fit task {env.task.name}: {reason}"
     ) from error
-  return NetworkPolicy(network.eval().to(env.device))
+  return network.eval().to(env.device)
 
 
 def _forget(state: Tensor, ended: Tensor) -> Tensor:

@@ -39,13 +39,6 @@ class Ppo(PPO):
       extras = {}
     super().process_env_step(obs, rewards, dones, extras)
 
-  def _value_of(self, obs: TensorDict) -> Tensor:
-    """What the critic makes of observations that it is not to remember, (N,)."""
-    remembered = self.critic.get_hidden_state()  # a forward pass makes new tensors
-    value = self.critic(obs).detach().squeeze(1)
-    self.critic.reset(hidden_state=remembered)
-    return value
-
   def act(self, obs: TensorDict) -> Tensor:
     """As rsl_rl's, with the action's standard deviation brought back above its floor."""
     self._raise_std()
@@ -77,6 +70,13 @@ class Ppo(PPO):
         model.reset(hidden_state=(parts[0], parts[1]))
       else:
         model.reset(hidden_state=parts[0] if parts else None)
+
+  def _value_of(self, obs: TensorDict) -> Tensor:
+    """What the critic makes of observations that it is not to remember, (N,)."""
+    remembered = self.critic.get_hidden_state()
+    value = self.critic(obs).detach().squeeze(1)
+    self.critic.reset(hidden_state=remembered)
+    return value
 
   def _raise_std(self) -> None:
     std = self.actor.get_parameter("distribution.std_param").data

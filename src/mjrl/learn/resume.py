@@ -55,7 +55,7 @@ def read(
   had = saved["world"]["env"]["buffers"]["action"].shape[0]
   if had != num_envs:
     return None, f"{path.name} has {had} envs, this run {num_envs}"
-  if any(saved["world"].get("memory", {}).values()) != memory:
+  if any(saved["world"]["memory"].values()) != memory:
     had, has = ("none", "one") if memory else ("one", "none")
     return None, f"{path.name} has {had} of the memory that networks carry along, this run {has}"
   return saved["world"], ""

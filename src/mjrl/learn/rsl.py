@@ -22,8 +22,17 @@ def _as_if_absent(package: str) -> Iterator[None]:
 with _as_if_absent("wandb"):
   from rsl_rl.algorithms import PPO
   from rsl_rl.env import VecEnv
-  from rsl_rl.models import MLPModel
+  from rsl_rl.models import MLPModel, RNNModel
+  from rsl_rl.modules import EmpiricalNormalization
   from rsl_rl.runners import OnPolicyRunner
   from rsl_rl.utils import resolve_class
 
-__all__ = ["PPO", "MLPModel", "OnPolicyRunner", "VecEnv", "resolve_class"]
+__all__ = [
+  "PPO",
+  "EmpiricalNormalization",
+  "MLPModel",
+  "OnPolicyRunner",
+  "RNNModel",
+  "VecEnv",
+  "resolve_class",
+]

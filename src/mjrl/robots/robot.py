@@ -6,6 +6,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mjrl.names import nearest
+
+SENSORS: Mapping[str, str] = {
+  "imu": "angular velocity of the base, and its orientation against gravity",
+  "joint_position": "angle of every joint",
+  "joint_velocity": "velocity of every joint",
+  "joint_torque": "torque of every joint's servo",
+  "foot_contact": "whether each foot is on the ground",
+  "foot_force": "force of each foot on the ground, along three axes",
+  "base_velocity": "linear velocity of the base",
+  "foot_height": "height of each foot over the ground",
+}
+"""What a machine may be able to sense."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Robot:
@@ -30,6 +44,8 @@ class Robot:
       because a mirror turns a rotation about its own normal into itself and reverses the others.
     mirror_feet: Foot to the foot that takes its place under the same mirror.
     soft_limit_factor: Part of each joint's range, about its middle, that costs nothing, in (0, 1].
+    sensors: What the machine itself can sense, of `SENSORS`: a policy that reads anything else
+      works in simulation only, and is not exported unless that is asked for.
 
   Raises:
     ValueError: If two of the fields disagree.
@@ -50,6 +66,7 @@ class Robot:
   mirror_joints: Mapping[str, tuple[str, int]]
   mirror_feet: Mapping[str, str]
   soft_limit_factor: float
+  sensors: tuple[str, ...]
 
   def __post_init__(self) -> None:
     self._check_unique("joints", self.joints)
@@ -67,6 +84,9 @@ class Robot:
       raise ValueError(
         f"{self.name}: soft_limit_factor is {self.soft_limit_factor}; it must be in (0, 1]"
       )
+    for sensor in self.sensors:
+      if sensor not in SENSORS:
+        raise ValueError(f"{self.name}: there is no sensor {sensor!r}; {nearest(sensor, SENSORS)}")
 
   def _check_unique(self, field: str, names: tuple[str, ...]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})

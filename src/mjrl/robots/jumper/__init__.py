@@ -48,4 +48,5 @@ JUMPER = Robot(
   mirror_joints={joint: (_mirrored(joint), 1 if joint in _ARM_ROLLS else -1) for joint in _JOINTS},
   mirror_feet={foot: _mirrored(foot) for foot in _FEET},
   soft_limit_factor=0.95,  # ours: the maker states none
+  sensors=("imu", "joint_position", "joint_velocity", "joint_torque"),
 )
