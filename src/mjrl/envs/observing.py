@@ -112,7 +112,9 @@ class Observer:
     """The first row that has one of the columns of `bad_columns`, or "".  Reads from the device."""
     for value, columns in self._columns.items():
       if bad[columns].any():
-        return next(f"{group}.{key}" for group, key, row in _walk(self.groups) if _value_of(row) == value)
+        return next(
+          f"{group}.{key}" for group, key, row in _walk(self.groups) if _value_of(row) == value
+        )
     return ""
 
   def read(self) -> dict[str, Tensor]:

@@ -213,14 +213,19 @@ class Runner(OnPolicyRunner):
     if world is not None:
       self.mjrl_env.load(world["env"])
       torch.set_rng_state(world["torch_rng"])
+      if "cuda_rng" in world:
+        torch.cuda.set_rng_state(world["cuda_rng"], self.device)
       self.returns.extend(world["returns"])
       self.lengths.extend(world["lengths"])
 
   def _snapshot(self) -> dict[str, Any]:
     """The world as it is, and what draws its random numbers."""
-    return {
+    world = {
       "env": self.mjrl_env.save(),
       "torch_rng": torch.get_rng_state(),
       "returns": list(self.returns),
       "lengths": list(self.lengths),
     }
+    if self.device.startswith("cuda"):
+      world["cuda_rng"] = torch.cuda.get_rng_state(self.device)
+    return world

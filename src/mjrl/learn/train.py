@@ -19,7 +19,7 @@ from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
 from mjrl.learn.tensorboard import TensorBoard
-from mjrl.sim.memory import check_memory, engine_bytes_per_env
+from mjrl.sim.memory import check_fits
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
@@ -64,9 +64,7 @@ def train(
     checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
 
   model = compile_scene(task)
-  check_memory(
-    resolved.num_envs, engine_bytes_per_env(model) + _rollout_bytes_per_env(task, recipe)
-  )
+  check_fits(resolved, model, beside=_rollout_bytes_per_env(task, recipe))
   of_networks, of_env = streams(seed, 2)
   torch.manual_seed(of_networks)
   env = Env(
@@ -172,6 +170,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
+    "lost": {f"{what}; cure: {cure}": count for (what, cure), count in env.lost.items()},
     "checkpoint": runner.newest.name if runner.newest else None,
   }
 

@@ -6,6 +6,7 @@ import mujoco
 import psutil
 
 from mjrl.sim.cpus import cgroup_folders
+from mjrl.sim.resolve import Resolved
 
 # MuJoCo reserves an arena per env but touches only what contacts and constraints need, and the
 # batch adds rows of its own: 200 KiB together for a robot of 22 joints that walks, rounded up.
@@ -23,13 +24,41 @@ def engine_bytes_per_env(model: mujoco.MjModel) -> int:
   return mujoco.MjData(model).nbuffer + _ARENA_TOUCHED
 
 
-def check_memory(num_envs: int, bytes_per_env: int, available: int | None = None) -> None:
+def check_fits(resolved: Resolved, model: mujoco.MjModel, beside: int = 0) -> None:
+  """Refuse a number of envs that will not fit where they are to live.
+
+  Args:
+    resolved: engine, device and env count.
+    model: of every env.
+    beside: bytes that are needed for each env beside the engine, on the same device.
+
+  Raises:
+    ValueError: see `check_memory`.
+  """
+  if resolved.backend == "native":
+    check_memory(resolved.num_envs, engine_bytes_per_env(model) + beside)
+    return
+  from mjrl.sim.warp_sizes import bytes_per_env
+
+  free = None
+  if resolved.device.startswith("cuda"):
+    import torch
+
+    free = torch.cuda.mem_get_info(resolved.device)[0]
+  needed = bytes_per_env(model, resolved.nconmax, resolved.njmax) + beside
+  check_memory(resolved.num_envs, needed, free, where=f" on {resolved.device}")
+
+
+def check_memory(
+  num_envs: int, bytes_per_env: int, available: int | None = None, where: str = ""
+) -> None:
   """Refuse a number of envs that will not fit.
 
   Args:
     num_envs: asked for.
     bytes_per_env: needed for each.
     available: bytes that are free; None asks the machine, and the container if there is one.
+    where: they are free, in words.
 
   Raises:
     ValueError: with what is needed, what there is, and the largest number that fits.
@@ -41,7 +70,7 @@ def check_memory(num_envs: int, bytes_per_env: int, available: int | None = None
     fits = f"at most {most} envs fit" if most else "not even one env fits"
     raise ValueError(
       f"--num_envs {num_envs} needs about {_gib(num_envs * bytes_per_env)}, and "
-      f"{_gib(available)} are free; {fits}"
+      f"{_gib(available)} are free{where}; {fits}"
     )
 
 

@@ -17,6 +17,8 @@ from mjrl.names import nearest
 from mjrl.sim import warp_kernels as kernels
 from mjrl.sim.warp_graphs import Graphs
 
+wp.config.log_level = wp.LOG_WARNING  # else a line for each of a hundred modules
+
 _LARGEST = 1e10  # as in MuJoCo, a number further from 0 is a bad one
 _INTEGRATORS = ("EULER", "IMPLICIT", "IMPLICITFAST")
 # What mj_step needs to go on, MuJoCo's mjSTATE_INTEGRATION.
@@ -208,6 +210,17 @@ class WarpBackend:
         lost[what] = lost.get(what, 0) + count
     return lost
 
+  def used(self) -> tuple[int, int]:
+    """Contacts and constraint rows, now, of the env that has most.  Reads from the device.
+
+    The broad phase needs room for candidates too; of them, the mean over the envs is counted.
+    """
+    d = self._d
+    envs = d.contact.worldid.numpy()[: d.nacon.numpy()[0]]
+    contacts = int(np.bincount(envs, minlength=1).max())
+    candidates = int(d.ncollision.numpy()[0])
+    return max(contacts, -(-candidates // self.num_envs)), int(d.nefc.numpy().max())
+
   def save(self) -> dict[str, Tensor]:
     """See `Backend.save`."""
     state = {f"state.{name}": self._whole(name).clone() for name in _STATE}
@@ -283,7 +296,9 @@ class WarpBackend:
   def _offer(self, field: str) -> None:
     known = _fields_of(mjw.Data, "nworld")
     if field not in known:
-      raise ValueError(f"{field!r} is not an mjData field that can be read; {nearest(field, known)}")
+      raise ValueError(
+        f"{field!r} is not an mjData field that can be read; {nearest(field, known)}"
+      )
     engine = self._rows(field)
     copy = engine.clone()
     shape = np.shape(getattr(mujoco.MjData(self.model), field))
@@ -301,7 +316,7 @@ class WarpBackend:
       if field not in known:
         raise ValueError(f"{field!r} is not a model field of each env; {nearest(field, known)}")
       shared = getattr(self._m, field)
-      values = wp.to_torch(shared)
+      values = self._model(field)
       values = values.expand(self.num_envs, *values.shape[1:]).contiguous()
       setattr(self._m, field, wp.from_torch(values, dtype=shared.dtype))
       self._per_env[field] = values.view(self.num_envs, *getattr(self.model, field).shape)
@@ -314,13 +329,17 @@ class WarpBackend:
     for name in derived:
       if getattr(self._m, name).size:
         self._expand(name)
-    names = [n for n in _DERIVED + _DERIVED_OF_SIZE if getattr(self._m, n).size]
-    before = {name: wp.to_torch(getattr(self._m, name)).clone() for name in names}
+    before = {name: self._model(name).clone() for name in _DERIVED + _DERIVED_OF_SIZE}
     self._graphs.run("set_const", lambda: mjw.set_const(self._m, self._d, restore=False))
     for name, old in before.items():
-      new = wp.to_torch(getattr(self._m, name))
-      rows = mask.view(-1, *[1] * (new.dim() - 1)) if name in derived else False
-      new.copy_(torch.where(rows, new, old) if name in derived else old)
+      new = self._model(name)
+      # What depends on another field than the one that has changed is left as it was compiled.
+      rows = mask if name in derived else torch.zeros_like(mask[:1])
+      new.copy_(torch.where(rows.view(-1, *[1] * (new.dim() - 1)), new, old))
+
+  def _model(self, name: str) -> Tensor:
+    """A field of the engine's model, as a tensor that shares its memory."""
+    return wp.to_torch(getattr(self._m, name))
 
 
 def _fields_of(struct: type, first: str) -> list[str]:

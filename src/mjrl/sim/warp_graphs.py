@@ -24,7 +24,7 @@ class Graphs:
     self._device = wp.get_device(device)
     self.obstacle = _obstacle(self._device)
     self._ran: set[str] = set()
-    self._graphs: dict[str, wp.Graph] = {}
+    self._graphs: dict[str, wp.Graph | None] = {}
 
   def run(self, name: str, procedure: Callable[[], None]) -> None:
     """Run a procedure, which launches the same kernels on the same arrays every time."""
@@ -62,18 +62,16 @@ class Graphs:
       self.obstacle = f"recording failed: {error}"
       print(f"WARNING: no CUDA graphs, expect several times less speed: {self.obstacle}")
       return None
-    self._graphs[name] = capture.graph
-    return capture.graph
+    graph = self._graphs[name] = capture.graph
+    return graph
 
 
 def _obstacle(device: wp.Device) -> str:
   if device.is_cpu:
     return ""
-  driver = wp.get_cuda_driver_version() or (0, 0)
-  if driver < (12, 4):
-    return f"the CUDA driver is of version {driver[0]}.{driver[1]}, and 12.4 is needed"
   if not wp.is_conditional_graph_supported():
-    return "this build of Warp is of a CUDA toolkit older than 12.4"
+    driver, toolkit = wp.get_cuda_driver_version(), wp.get_cuda_toolkit_version()
+    return f"the driver is of CUDA {driver}, Warp's build of {toolkit}, and both must be 12.4"
   if not wp.is_mempool_enabled(device):
     return f"{device} has no memory pools, or WARP_ENABLE_MEMPOOLS_AT_INIT turns them off"
   return ""

@@ -1,6 +1,8 @@
 """The few kernels that mujoco_warp does not have."""
 
-# No `from __future__ import annotations`: Warp reads the annotations of kernels.
+# Warp reads the annotations of kernels, which are not quite Python's.
+# pyright: reportInvalidTypeForm=false, reportAssignmentType=false, reportGeneralTypeIssues=false
+
 import warp as wp
 
 wp.set_module_options({"enable_backward": False})
@@ -8,10 +10,10 @@ wp.set_module_options({"enable_backward": False})
 
 @wp.kernel
 def copy_where(
-  mask: wp.array(dtype=wp.bool),  # pyright: ignore[reportInvalidTypeForm]
-  source: wp.array2d(dtype=wp.float32),  # pyright: ignore[reportInvalidTypeForm]
-  target: wp.array2d(dtype=wp.float32),  # pyright: ignore[reportInvalidTypeForm]
-):
+  mask: wp.array(dtype=wp.bool),
+  source: wp.array2d(dtype=wp.float32),
+  target: wp.array2d(dtype=wp.float32),
+):  # noqa: ANN201
   """Copy the rows of the masked envs."""
   env, column = wp.tid()
   if mask[env]:
@@ -20,26 +22,26 @@ def copy_where(
 
 @wp.kernel
 def find_bad(
-  values: wp.array2d(dtype=wp.float32),  # pyright: ignore[reportInvalidTypeForm]
+  values: wp.array2d(dtype=wp.float32),
   limit: wp.float32,
-  bad: wp.array(dtype=wp.bool),  # pyright: ignore[reportInvalidTypeForm]
-):
+  bad: wp.array(dtype=wp.bool),
+):  # noqa: ANN201
   """Flag the envs that have a number which is NaN or further from 0 than the limit."""
   env, column = wp.tid()
-  if not (wp.abs(values[env, column]) <= limit):
+  if not (wp.abs(values[env, column]) <= limit):  # noqa: ANN201
     bad[env] = True
 
 
 @wp.kernel
 def count_bits(
-  bits: wp.array(dtype=wp.int32),  # pyright: ignore[reportInvalidTypeForm]
-  counts: wp.array(dtype=wp.int32),  # pyright: ignore[reportInvalidTypeForm]
-):
+  bits: wp.array(dtype=wp.int32),
+  counts: wp.array(dtype=wp.int32),
+):  # noqa: ANN201
   """Count in how many envs each bit is set, and clear the bits."""
   env = wp.tid()
   found = bits[env]
   if found != 0:
-    for k in range(counts.shape[0]):
+    for k in range(counts.shape[0]):  # noqa: ANN201
       if (found >> k) & 1:
         wp.atomic_add(counts, k, 1)
     bits[env] = 0
