@@ -325,11 +325,11 @@ class WarpBackend:
 
   def _set_const(self, mask: Tensor, field: str) -> None:
     """Recompute the masked envs' constants after a change of a field."""
-    derived = _DERIVED + (_DERIVED_OF_SIZE if field == "geom_size" else ())
+    names = [n for n in _DERIVED + _DERIVED_OF_SIZE if getattr(self._m, n).size]
+    derived = [n for n in names if n not in _DERIVED_OF_SIZE or field == "geom_size"]
     for name in derived:
-      if getattr(self._m, name).size:
-        self._expand(name)
-    before = {name: self._model(name).clone() for name in _DERIVED + _DERIVED_OF_SIZE}
+      self._expand(name)
+    before = {name: self._model(name).clone() for name in names}
     self._graphs.run("set_const", lambda: mjw.set_const(self._m, self._d, restore=False))
     for name, old in before.items():
       new = self._model(name)

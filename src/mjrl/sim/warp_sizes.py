@@ -18,7 +18,7 @@ _DROP_M = 0.2
 
 
 class Sizes(NamedTuple):
-  """Contacts per env on average, and constraint rows in each env, that there is room for."""
+  """Contacts per env (a crowded one may use another's), and constraint rows in each env."""
 
   nconmax: int
   njmax: int
@@ -49,15 +49,22 @@ def choose_sizes(
   return sizes, " and ".join(said)
 
 
-def measure(model: mujoco.MjModel, device: str) -> Sizes:
-  """The most that a short roll-out with random controls needed, from any orientation."""
-  room = Sizes(128, 256)
+def measure(model: mujoco.MjModel, device: str, room: Sizes = Sizes(128, 256)) -> Sizes:
+  """The most that an env needed in a short roll-out with random controls, from any orientation.
+
+  Args:
+    model: of every env.
+    device: to measure on.
+    room: that is tried first; what it cannot hold is tried again with twice as much.
+  """
   while True:
     trial = WarpBackend(model, _ENVS, device, nconmax=room.nconmax, njmax=room.njmax)
     most = _roll_out(trial)
-    if not trial.take_lost():
+    lost = {cure for _, cure in trial.take_lost()}
+    if not lost & {"--nconmax", "--njmax"}:
       return most
-    room = Sizes(2 * room.nconmax, 2 * room.njmax)
+    more = (2 if flag in lost else 1 for flag in ("--nconmax", "--njmax"))
+    room = Sizes(*(size * factor for size, factor in zip(room, more, strict=True)))
 
 
 def bytes_per_env(model: mujoco.MjModel, nconmax: int | None, njmax: int | None) -> int:
