@@ -20,7 +20,7 @@ class Graphs:
   """
 
   def __init__(self, device: str) -> None:
-    """Find out whether the device can record: `obstacle` says what stands in the way, "" if none."""
+    """Find out whether the device can record: `obstacle` says what is in the way, "" if nothing."""
     self._device = wp.get_device(device)
     self.obstacle = _obstacle(self._device)
     self._ran: set[str] = set()

@@ -24,6 +24,9 @@ class Sizes(NamedTuple):
   njmax: int
 
 
+_ROOM = Sizes(128, 256)
+
+
 def choose_sizes(
   model: mujoco.MjModel, device: str, nconmax: int | None, njmax: int | None
 ) -> tuple[Sizes, str]:
@@ -49,7 +52,7 @@ def choose_sizes(
   return sizes, " and ".join(said)
 
 
-def measure(model: mujoco.MjModel, device: str, room: Sizes = Sizes(128, 256)) -> Sizes:
+def measure(model: mujoco.MjModel, device: str, room: Sizes = _ROOM) -> Sizes:
   """The most that an env needed in a short roll-out with random controls, from any orientation.
 
   Args:
