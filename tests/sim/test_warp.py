@@ -283,7 +283,7 @@ def test_a_bad_number_is_flagged_stays_in_its_env_and_is_gone_with_a_reset(
   if bad == "state":
     warp.set_state(only(3), qvel=torch.full((N, model.nv), torch.nan))
   else:
-    ctrl[3, 4] = torch.nan
+    ctrl[3, 4] = torch.inf  # which the servo's torque limit would make harmless
   run(warp, [ctrl])
   run(plain, controls[2:3])
   assert warp.take_diverged().tolist() == only(3).tolist()
@@ -326,6 +326,9 @@ def test_what_did_not_fit_is_counted_with_its_cure(model, start, controls, warp,
   warp.reset(only(4), sunk, start[1])
   run(warp, controls[:1])
   assert warp.take_lost()["constraints", "--njmax"] == 1
+  warp.set_state(only(4), qpos=start[0] + 1, qvel=0 * start[1])  # in the air
+  run(warp, controls[1:3])
+  assert warp.take_lost() == {}
   assert "overflow" not in capfd.readouterr().out  # kernels that print stop a GPU
 
 
