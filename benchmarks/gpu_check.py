@@ -171,6 +171,8 @@ def speed(flags: Flags, num_envs: int) -> dict[str, Any]:
     substeps()  # loads the kernels
     with wp.ScopedCapture() as capture:
       substeps()
+    graph = capture.graph
+    assert graph is not None
 
   def run_env() -> None:
     for action in actions:
@@ -179,7 +181,7 @@ def speed(flags: Flags, num_envs: int) -> dict[str, Any]:
   def run_bare() -> None:
     with wp.ScopedDevice(flags.device):
       for _ in actions:
-        wp.capture_launch(capture.graph)
+        wp.capture_launch(graph)
 
   def timed(loop: Any) -> float:
     wp.synchronize()
@@ -278,8 +280,8 @@ def _calls(device: str, work: Any, steps: int) -> dict[str, float]:
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
       work()
       torch.cuda.synchronize(device)
-    counts = {e.key: e.count for e in seen.key_averages() if e.key.startswith("cuda")}
-    return {name: count / steps for name, count in counts.items()}
+    calls = {e.key: e.count for e in seen.key_averages() if e.key.startswith("cuda")}
+    return {name: count / steps for name, count in calls.items()}
 
   from torch.utils._python_dispatch import TorchDispatchMode
 

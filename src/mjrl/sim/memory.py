@@ -40,13 +40,13 @@ def check_fits(resolved: Resolved, model: mujoco.MjModel, beside: int = 0) -> No
     return
   from mjrl.sim.warp_sizes import bytes_per_env
 
-  free = None
+  free, where = None, ""
   if resolved.device.startswith("cuda"):
     import torch
 
-    free = torch.cuda.mem_get_info(resolved.device)[0]
+    free, where = torch.cuda.mem_get_info(resolved.device)[0], f" on {resolved.device}"
   needed = bytes_per_env(model, resolved.nconmax, resolved.njmax) + beside
-  check_memory(resolved.num_envs, needed, free, where=f" on {resolved.device}")
+  check_memory(resolved.num_envs, needed, free, where)
 
 
 def check_memory(

@@ -127,6 +127,7 @@ class WarpBackend:
     }
     self._fields: dict[str, _Field] = {}
     self._per_env: dict[str, Tensor] = {}  # model fields, (N, ...) in mujoco's shape
+    # A delayed sensor needs its readings of all substeps.
     self._sensors_remember = bool((model.sensor_history[:, 0] > 0).any())
     self.reset(~self._mask, self._qpos.clone(), self._qvel.clone())
 
