@@ -126,6 +126,7 @@ class WarpBackend:
       for name in ("ctrl", "qpos", "qvel", "mask", "start_qpos", "start_qvel", "bad", "lost")
     }
     self._fields: dict[str, _Field] = {}
+    self._defaults: dict[str, Tensor] = {}
     self._per_env: dict[str, Tensor] = {}  # model fields, (N, ...) in mujoco's shape
     # A delayed sensor needs its readings of all substeps.
     self._sensors_remember = bool((model.sensor_history[:, 0] > 0).any())
@@ -144,7 +145,10 @@ class WarpBackend:
 
   def default(self, field: str) -> Tensor:
     """See `Backend.default`."""
-    return torch.tensor(getattr(self.model, field), dtype=torch.float32, device=self.device)
+    if field not in self._defaults:  # sent to the device once: each sending would hold it up
+      values = torch.tensor(getattr(self.model, field), dtype=torch.float32)
+      self._defaults[field] = values.to(self.device)
+    return self._defaults[field].clone()
 
   def set_ctrl(self, ctrl: Tensor) -> None:
     """See `Backend.set_ctrl`."""
