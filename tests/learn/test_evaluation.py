@@ -17,6 +17,7 @@ from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
 from mjrl.learn.train import train
+from mjrl.sim import memory
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
@@ -424,9 +425,9 @@ def test_the_second_batch_is_counted(tiny, run, monkeypatch):
   # Guards: a run that fits until its evaluation is built.
   asked = []
   monkeypatch.setattr(
-    training, "check_memory", lambda *_, fixed_bytes, **__: asked.append(fixed_bytes)
+    memory, "check_memory", lambda *_, fixed_bytes, **__: asked.append(fixed_bytes)
   )
-  per_env = training.engine_bytes_per_env(compile_scene(tiny))
+  per_env = memory.engine_bytes_per_env(compile_scene(tiny))
   for options in (Options(), *(Options(eval_every=9, num_eval_episodes=n) for n in (5, 64))):
     run(tiny, options, max_iterations=1)
   assert asked == [0, 5 * per_env, 8 * per_env]

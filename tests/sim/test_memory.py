@@ -2,8 +2,10 @@ import pytest
 
 from mjrl import tasks
 from mjrl.envs.scene import compile_scene
-from mjrl.sim.memory import available_bytes, check_memory, engine_bytes_per_env
+from mjrl.sim import warp_sizes
+from mjrl.sim.memory import available_bytes, check_fits, check_memory, engine_bytes_per_env
 from mjrl.sim.native import NativeBackend
+from mjrl.sim.resolve import Resolved
 
 MIB = 2**20
 
@@ -48,3 +50,32 @@ def test_the_estimate_is_not_below_what_the_engine_takes():
 def test_memory_is_what_the_machine_has_left():
   # Guards: a limit in the wrong unit.
   assert 50 * MIB < available_bytes() < 2**50
+
+
+def resolved(**given):
+  return Resolved(
+    **{"backend": "warp", "device": "cpu", "threads": 0, "torch_threads": 1, "reasons": {}} | given
+  )
+
+
+def test_warp_s_need_is_estimated_from_its_arrays():
+  # Guards: 100 000 envs that are let through because another engine would hold them.
+  model = compile_scene(tasks.build("jumper.tripod"))
+  check_fits(resolved(num_envs=8), model)
+  with pytest.raises(
+    ValueError, match=r"--num_envs 100000000 needs about .* GiB are free; at most"
+  ):
+    check_fits(resolved(num_envs=10**8), model)
+  few, many = (warp_sizes.bytes_per_env(model, nconmax=nconmax, njmax=80) for nconmax in (16, 1016))
+  assert 20 * 1024 < few < MIB and many - few > 1000 * 200  # a contact is that large
+
+
+def test_the_memory_of_the_gpu_is_asked(monkeypatch):
+  # Guards: the host's memory taken for the GPU's.
+  model = compile_scene(tasks.build("jumper.tripod"))
+  monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (100 * MIB, 200 * MIB))
+  gpu = resolved(device="cuda:1", num_envs=5000)
+  with pytest.raises(
+    ValueError, match=r"needs about .* and 0\.1 GiB are free on cuda:1; at most \d"
+  ):
+    check_fits(gpu, model)

@@ -327,6 +327,27 @@ def test_save_and_load_go_on_to_the_bit(model, start, controls):
   assert same(expected, rows(run(backend, controls[3:]))) == []
 
 
+def test_constraints_that_do_not_fit_are_counted(monkeypatch, tmp_path):
+  # Guards: feet that sink in for want of memory, on a line of MUJOCO_LOG.TXT that nobody reads.
+  monkeypatch.chdir(tmp_path)  # where the engine puts that file
+  balls = "".join(f"<body pos='{x} 0 0.09'><freejoint/><geom size='0.1'/></body>" for x in range(8))
+  model = mujoco.MjModel.from_xml_string(
+    "<mujoco><size memory='20K'/><worldbody><geom type='plane' size='9 9 1'/>"
+    f"{balls}</worldbody></mujoco>"
+  )
+  backend = NativeBackend(model, 3, 1)
+  qpos = torch.tensor(model.qpos0, dtype=torch.float32).repeat(3, 1)
+  qpos[[0, 2], 2::7] += 1  # in the air
+  mask = torch.ones(3, dtype=torch.bool)
+  for _ in range(2):
+    backend.reset(mask, qpos, torch.zeros(3, model.nv))
+    backend.step(2)
+    assert not backend.take_diverged().any()
+    (((what, cure), count),) = backend.take_lost().items()
+    assert (what, count) == ("constraints", 1) and "<size memory=" in cure
+    assert backend.take_lost() == {}
+
+
 def test_an_unknown_field_names_the_nearest(model, start):
   # Guards: a typo that ends deep inside the engine.
   with pytest.raises(ValueError, match=r"'qpo' is not an mjData field .*'qpos'"):

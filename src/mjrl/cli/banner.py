@@ -5,8 +5,10 @@ from pathlib import Path
 
 from mjrl.names import version_of
 from mjrl.sim.resolve import Resolved
+from mjrl.sim.versions import versions_in_doubt
 
 PACKAGES = {"mjrl": "mjrl", "mujoco": "mujoco", "rsl_rl": "rsl-rl-lib", "torch": "torch"}
+WARP_PACKAGES = {"mujoco_warp": "mujoco-warp", "warp": "warp-lang"}
 
 
 def banner(
@@ -40,6 +42,10 @@ def banner(
     field: reason.replace("given", sources.get(_FLAG_OF.get(field, field), "given"), 1)
     for field, reason in resolved.reasons.items()
   }
+  warp = resolved.backend == "warp"
+  packages = PACKAGES | (WARP_PACKAGES if warp else {})
+  versions = ", ".join(f"{name} {version_of(dist)}" for name, dist in packages.items())
+  doubt = versions_in_doubt() if warp else ""
   threads = str(resolved.threads) if resolved.threads else "none"
   processes = resolved.ranks.world_size
   in_all = f", in each of {processes} processes: {processes * resolved.num_envs} in all"
@@ -47,11 +53,12 @@ def banner(
     ("task", f"{task}, robot {robot} ({sources.get('task', 'given')})"),
     ("backend", f"{resolved.name} ({why['backend']})"),
     ("device", f"{resolved.device} ({why['device']})"),
+    *([("CUDA graphs", resolved.cuda_graphs)] if resolved.cuda_graphs else []),
     ("num_envs", f"{resolved.num_envs} ({why['num_envs']}){in_all if processes > 1 else ''}"),
     ("threads", f"{threads} ({why['threads']})"),
     ("torch threads", f"{resolved.torch_threads} ({why['torch_threads']})"),
     ("seed", f"{seed} ({sources.get('seed', 'drawn')})"),
-    ("versions", ", ".join(f"{name} {version_of(dist)}" for name, dist in PACKAGES.items())),
+    ("versions", f"{versions} ({doubt})" if doubt else versions),
     ("logs", str(log_dir)),
     ("checkpoint", checkpoint),
     ("window", window),

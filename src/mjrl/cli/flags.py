@@ -16,6 +16,8 @@ Switch = tyro.conf.FlagCreatePairsOff[bool]  # off unless named, so there is no 
 LIMITS = {
   "num_envs": (1, math.inf),
   "cpu_threads": (0, math.inf),
+  "nconmax": (1, math.inf),
+  "njmax": (1, math.inf),
   "seed": (0, 2**32 - 1),
   "max_iterations": (1, math.inf),
   "tb_port": (1, 65535),
@@ -70,6 +72,12 @@ class CommonFlags:
       "simulation threads on native; 0: min(usable CPUs of the process, 8, num_envs)", "0", "COUNT"
     ),
   ] = 0
+  nconmax: Annotated[
+    int | None, _arg("contacts per env that warp has room for", "measured", "COUNT")
+  ] = None
+  njmax: Annotated[
+    int | None, _arg("constraint rows per env that warp has room for", "measured", "COUNT")
+  ] = None
   seed: Annotated[int | None, _arg("random seed", "drawn and printed", "NUMBER")] = None
   dry_run: Annotated[Switch, _arg("print all that would run, and stop", "off")] = False
   headless: Annotated[Switch, _arg("open no window", "off")] = False

@@ -76,6 +76,8 @@ def prepare(
     default_num_envs=entry.num_envs if default_num_envs is None else default_num_envs,
     cpu_threads=flags.cpu_threads,
     ranks=ranks,
+    nconmax=flags.nconmax,
+    njmax=flags.njmax,
   )
   obstacle = "" if flags.headless else window_obstacle(sys.platform, os.environ)
   window = "none (--headless)" if flags.headless else "yes"

@@ -49,6 +49,8 @@ class Commands:
     self._age_steps = torch.zeros(n, dtype=torch.int64, device=device)
     self._miss = torch.zeros(n, 3, device=device)  # sum over the hold of command - velocity
     self._ceiling = torch.tensor([spec.forward_m_s, spec.left_m_s, spec.yaw_rad_s], device=device)
+    # Linear errors, angular errors and number of the holds that nobody has looked at yet.
+    self._unseen = torch.zeros(3, device=device)
     self.set_ranges(1.0, 1.0)
     self._fixed = False
 
@@ -93,7 +95,8 @@ class Commands:
       look: whether to look for holds that are over.
 
     Returns:
-      How the holds that ended were tracked, or None where none did.
+      How the holds that ended were tracked, or None where none did, or where looking at them is
+      not free: `take_holds` has them.
     """
     counts = (self._age_steps >= self._settle_steps)[:, None]
     self._miss += s.miss * counts
@@ -105,6 +108,18 @@ class Commands:
       self.draw(over & ~ended)
     self._steer(s)
     return holds
+
+  def take_holds(self) -> Holds | None:
+    """The holds since the last call that `advance` did not tell of; reads from the device."""
+    if self._world.backend.looks_are_free:
+      return None
+    linear, angular, count = self._unseen.tolist()
+    self._unseen.zero_()
+    if not count:
+      return None
+    return Holds(
+      linear_error_m_s=linear / count, angular_error_rad_s=angular / count, count=int(count)
+    )
 
   def _steer(self, s: State) -> None:
     if self._fixed or self.spec.heading == 0:
@@ -121,6 +136,11 @@ class Commands:
     enough = fell | (self._age_steps >= 2 * self._settle_steps)
     moving = torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND
     judged = over & enough & moving & miss.isfinite().all(1)
+    if not self._world.backend.looks_are_free:
+      miss = miss.masked_fill(~judged[:, None], 0.0)
+      linear = torch.linalg.vector_norm(miss[:, :2], dim=1).sum()
+      self._unseen += torch.stack((linear, miss[:, 2].abs().sum(), judged.sum()))
+      return None
     count = int(judged.sum())
     if not count:
       return None
@@ -138,6 +158,6 @@ class Commands:
   def load(self, saved: dict[str, Tensor]) -> None:
     """Take up what `save` gave."""
     for name in self._STATE:
-      setattr(self, name, saved[name].clone())
+      setattr(self, name, saved[name].to(self._miss.device, copy=True))
 
   _STATE = ("value", "_heading_rad", "_steered", "_hold_steps", "_age_steps", "_miss")

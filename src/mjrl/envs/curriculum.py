@@ -43,6 +43,10 @@ class Ladder:
   def step(self, holds: Holds | None) -> None:
     """Count a control step and the holds that ended in it; climb if it is time."""
     self.steps += 1
+    self.take(holds)
+
+  def take(self, holds: Holds | None) -> None:
+    """Count holds, of one control step or of several; climb if it is time."""
     if holds is None:
       return
     # A plain mean at first, so that the average is of this level from its first hold on.

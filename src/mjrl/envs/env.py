@@ -1,6 +1,7 @@
 """The step loop: a task's tables at work on an engine."""
 
 import functools
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,8 @@ _LOOK_S = 0.1  # how often interval events and ends of command holds are looked 
 # Metrics are taken every so many control steps, which costs their means nothing: a number that does
 # not divide the cycles of gaits, so that an env is not always seen at the same phase.
 _METRIC_STEPS = 5
-_NOTES = 5  # lines about diverged envs, and envs in a line, that are worth reading
+_NAMED = 5  # diverged envs that are named in a note
+_KEPT_STEPS = 2000  # control steps whose ended episodes are kept for `take_finished`
 # What every env carries from one control step to the next, beside the engine.
 _BUFFERS = (
   "action",
@@ -50,7 +52,8 @@ class Step:
   reward          (N,)
   terminated      (N,) bool, ended in failure;  timed_out (N,) bool, ended by its length alone
   failed          termination to (N,) bool; "diverged" is there if some env did
-  terminal        group to (N, width) as it was before new episodes began; None if none timed out
+  terminal        group to (N, width) as it was before new episodes began; None if it is known that
+                  none timed out
   state           at the end of the step, before new episodes began
   """
 
@@ -143,11 +146,15 @@ class Env:
           f"looked for every {_LOOK_S} s, and none can come more often"
         )
     self._next_event = torch.zeros(len(self._interval_events), n, dtype=torch.int64, device=device)
-    self._ended = {name: 0.0 for name in (*task.terminations, "time_out", "diverged")}
-    self._episodes = 0
+    # What is counted on the way is read when it is asked for, and not before: on a GPU, each look
+    # would hold up the step.
+    self._reasons = (*task.terminations, "time_out", "diverged")
+    self._ended = torch.zeros(len(self._reasons) + 1, dtype=torch.int64, device=device)
     self._returns = torch.zeros(n, device=device)
-    self._finished: list[tuple[float, float]] = []
-    self._notes: list[str] = []
+    # Of each step: which episodes ended, all returns, all lengths.
+    self._finished: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=_KEPT_STEPS)
+    self._diverged = torch.zeros(n, dtype=torch.bool, device=device)
+    self.lost: dict[tuple[str, str], int] = {}
 
     for event in task.events.values():
       if event.when == "startup":
@@ -158,6 +165,8 @@ class Env:
     self.state = self._read()
     self._check_rows()
     self.observer = Observer(task.observations, self.state, self.dt_s, self.rng, history)
+    self._bad_rewards = torch.zeros_like(self.rewards.bad_rows())
+    self._bad_columns = torch.zeros_like(self.observer.bad_columns())
     self._limit_steps = torch.full_like(self.episode_steps, task.episode_steps)
     if spread_starts:
       shortest = max(round(_SHORTEST_FIRST * task.episode_steps), 1)
@@ -205,14 +214,17 @@ class Env:
 
     # 0 times anything finite is 0: a cheaper look than isfinite, and there is one every step.
     bad = self.backend.take_diverged() | ((reward + self.observer.total()) * 0 != 0)
-    if self.backend.any(bad):
+    trouble = self.backend.any(bad)
+    if trouble:
       reward = torch.where(bad, 0.0, reward)
       terminated, timed_out = terminated | bad, timed_out & ~bad
       failed["diverged"] = bad
-      self._note(bad, s)
+      self._diverged |= bad
+      self._bad_rewards |= self.rewards.bad_rows()
+      self._bad_columns |= self.observer.bad_columns()
       self.rewards.forget(bad)
-    elif self._steps % _METRIC_STEPS == 1:
-      self.metrics.add(s)
+    if self._steps % _METRIC_STEPS == 1:
+      self.metrics.add(s, ~bad if trouble else None)
     self._returns += reward
     ended = terminated | timed_out
     terminal = None
@@ -246,19 +258,22 @@ class Env:
     rewards = self.rewards.drain(self.task.episode_s, pool)
     log = {f"Episode_Reward/{k}": v for k, v in rewards.items()}
     log |= {f"Metrics/{k}": v for k, v in metrics.items()}
+    *ended, episodes = self._ended.tolist()
+    self._ended.zero_()
     if self.ladder:
+      holds = self.commands.take_holds()
+      if self._leads:
+        self.ladder.take(holds)
       log |= {f"Curriculum/command/{k}": v for k, v in self.ladder.log().items()}
     for name, row in self.annealing.items():
       row.iteration(index, metrics)
       log |= {f"Curriculum/{name}/{k}": v for k, v in row.log().items()}
-    counts = torch.tensor([*self._ended.values(), self._episodes], dtype=torch.float64)
-    *reasons, episodes = pool(counts).tolist()
-    ended = dict(zip(self._ended, reasons, strict=True))
+    counts = pool(torch.tensor([*ended, episodes], dtype=torch.float64))
+    *ended, episodes = counts.tolist()
+    reasons = dict(zip(self._reasons, ended, strict=True))
     if episodes:
-      log |= {f"Episode_Termination/{k}": v / episodes for k, v in ended.items()}
-    log["Metrics/diverged"] = ended["diverged"]
-    self._ended = dict.fromkeys(self._ended, 0.0)
-    self._episodes = 0
+      log |= {f"Episode_Termination/{k}": v / episodes for k, v in reasons.items()}
+    log["Metrics/diverged"] = reasons["diverged"]
     return log
 
   def take_finished(self) -> list[tuple[float, float]]:
@@ -266,12 +281,28 @@ class Env:
 
     Those of a first episode that was cut short are scaled up to a full one's length.
     """
-    finished, self._finished = self._finished, []
-    return finished
+    if not self._finished:
+      return []
+    ended, returns, lengths = (torch.stack(part) for part in zip(*self._finished, strict=True))
+    self._finished.clear()
+    return list(zip(returns[ended].tolist(), lengths[ended].tolist(), strict=True))
 
   def take_notes(self) -> list[str]:
-    """What went wrong in which env since the last call, a line each; of many, the first few."""
-    notes, self._notes = self._notes, []
+    """What went wrong since the last call, a line each: bad numbers, and contacts that were lost.
+
+    Counts of the latter are kept in `lost`; each kind is told once.
+    """
+    notes = []
+    for (what, cure), count in self.backend.take_lost().items():
+      if (what, cure) not in self.lost:
+        notes.append(f"{what} lost in {count} env-steps, for want of room; cure: {cure}")
+      self.lost[what, cure] = self.lost.get((what, cure), 0) + count
+    envs = self._diverged.nonzero().flatten().tolist()
+    if envs:
+      named = ", ".join(map(str, envs[:_NAMED])) + (" ..." if len(envs) > _NAMED else "")
+      notes.append(f"diverged, and started anew: env {named}: {self._first_bad()}")
+      for tensor in (self._diverged, self._bad_rewards, self._bad_columns):
+        tensor.zero_()
     return notes
 
   def save_curriculum(self) -> dict[str, dict[str, float]]:
@@ -307,7 +338,7 @@ class Env:
     """Take up what `save` gave, of the same task and number of envs."""
     self.backend.load(saved["engine"])
     for name, value in saved["buffers"].items():
-      setattr(self, name, value.clone())
+      setattr(self, name, value.to(self.device, copy=True))
     self.world.encoder_bias_rad.copy_(saved["encoder_bias_rad"])
     self.commands.load(saved["commands"])
     self.rewards.load(saved["rewards"])
@@ -411,24 +442,21 @@ class Env:
     self._touchdown = self._touchdown & ~rows
     self.commands.draw(mask)
 
-  def _note(self, bad: Tensor, s: State) -> None:
-    """Say which envs diverged, and what was the first to be no number."""
-    if len(self._notes) < _NOTES:
-      envs = bad.nonzero().flatten().tolist()
-      self._notes.append(
-        f"diverged, and started anew: env {', '.join(map(str, envs[:_NOTES]))}: "
-        f"{self.rewards.worst(s) or self.observer.worst(s) or 'the engine met a bad number'}"
-      )
+  def _first_bad(self) -> str:
+    """What was the first to be no number, in words."""
+    rows = zip(self.rewards.rows, self._bad_rewards.tolist(), strict=True)
+    bad = next((f"reward {name}" for name, is_bad in rows if is_bad), "")
+    if not bad and (row := self.observer.first_of(self._bad_columns)):
+      bad = f"observation {row}"
+    return f"{bad} is not finite" if bad else "the engine met a bad number"
 
   def _log_ended(self, reasons: Mapping[str, Tensor], ended: Tensor) -> None:
     # What a first episode that was cut short gave is scaled up to a full one's length.
     cut = self._limit_steps / self.task.episode_steps
     full = torch.where(reasons["time_out"], cut, 1.0)
     self.rewards.end_episodes(ended, full)
-    for name, mask in reasons.items():
-      self._ended[name] += float(mask.sum())
-    self._episodes += int(ended.sum())
-    returns, lengths = self._returns / full, self.episode_steps / full
-    self._finished += zip(returns[ended].tolist(), lengths[ended].tolist(), strict=True)
+    counted = [reasons.get(name, self._nobody) for name in self._reasons]
+    self._ended += torch.stack([*counted, ended]).sum(1)
+    self._finished.append((ended, self._returns / full, self.episode_steps / full))
     self._returns *= ~ended
     self._limit_steps.masked_fill_(ended, self.task.episode_steps)

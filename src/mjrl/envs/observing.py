@@ -43,6 +43,7 @@ class Observer:
     self._values = {value_of(row): row for _, _, row in _walk(groups)}
     widths = {value: _evaluate(row, sample).shape[1] for value, row in self._values.items()}
     starts = dict(zip(widths, accumulate(widths.values(), initial=0), strict=False))
+    self._columns = {v: slice(starts[v], starts[v] + width) for v, width in widths.items()}
 
     self._layouts: dict[str, dict[str, tuple[int, int]]] = {group: {} for group in groups}
     noisy: list[int] = []  # columns of a clean frame that get noise, a copy for each row
@@ -103,11 +104,17 @@ class Observer:
     """Sum of the newest frame, (N,): not finite where any number of it is not."""
     return self._newest.sum(1)
 
-  def worst(self, s: State) -> str:
-    """The first row that is not finite in some env, in words, or "" if all are."""
-    for group, key, row in _walk(self.groups):
-      if not _evaluate(row, s).isfinite().all():
-        return f"observation {group}.{key} is not finite"
+  def bad_columns(self) -> Tensor:
+    """Which columns of the newest frame are not finite in some env, (columns,) bool."""
+    return ~self._newest.isfinite().all(0)
+
+  def first_of(self, bad: Tensor) -> str:
+    """The first row that has one of the columns of `bad_columns`, or "".  Reads from the device."""
+    for value, columns in self._columns.items():
+      if bad[columns].any():
+        return next(
+          f"{group}.{key}" for group, key, row in _walk(self.groups) if value_of(row) == value
+        )
     return ""
 
   def read(self) -> dict[str, Tensor]:
@@ -124,7 +131,7 @@ class Observer:
 
   def load(self, past: Tensor) -> None:
     """Take up what `save` gave."""
-    self._past = past.clone()
+    self._past = past.to(self._past.device, copy=True)
 
   def _frame(self, s: State) -> Tensor:
     """Every value clean, and behind them a noisy copy of those that some row wants noisy."""

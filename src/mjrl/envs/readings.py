@@ -1,5 +1,6 @@
 """Where the fields of a `State` lie in the engine's arrays."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -23,47 +24,57 @@ class Readings:
       ValueError: sensors that are read together do not lie one behind the other.
     """
     model = backend.model
-    qpos, qvel = backend.read("qpos"), backend.read("qvel")
-    sensors, torque = backend.read("sensordata"), backend.read("actuator_force")
-    joints = len(robot.joints)
+    names = ("qpos", "qvel", "sensordata", "actuator_force")
+    self._sources = {name: backend.read(name) for name in names}
 
-    def sensor(name: str) -> Tensor:
-      address, size = model.sensor(name).adr[0], model.sensor(name).dim[0]
-      return sensors[:, address : address + size]
+    def address(name: str) -> int:
+      return int(model.sensor(name).adr[0])
 
-    def of_feet(kind: str, size: int) -> Tensor:
-      addresses = [int(model.sensor(f"{foot}_{kind}").adr[0]) for foot in robot.feet]
-      first, feet = addresses[0], len(robot.feet)
-      if addresses != [first + k * size for k in range(feet)]:
+    def of_feet(kind: str, width: int) -> tuple[str, int, int]:
+      """Where the sensors of a kind of all feet lie, each of width numbers."""
+      first, feet = address(f"{robot.feet[0]}_{kind}"), len(robot.feet)
+      if [address(f"{foot}_{kind}") for foot in robot.feet] != [
+        first + k * width for k in range(feet)
+      ]:
         raise ValueError(f"{robot.mjcf}: sensors *_{kind} must stand in the order of the feet")
-      return sensors[:, first : first + feet * size].unflatten(1, (feet, size))
+      return "sensordata", first, feet * width
 
-    first = int(model.sensor("imu_ang_vel").adr[0])
-    if model.sensor("imu_lin_vel").adr[0] != first + 3:
+    imu = address("imu_ang_vel")
+    if address("imu_lin_vel") != imu + 3:
       raise ValueError(f"{robot.mjcf}: sensor imu_lin_vel must stand right behind imu_ang_vel")
-    twist = sensors[:, first : first + 6]
-    contact = of_feet("contact", 4)
-    self.fields: dict[str, Tensor] = {
-      "base_pos_w": qpos[:, :3],
-      "base_quat_w": qpos[:, 3:7],
-      "joint_pos_rad": qpos[:, 7 : 7 + joints],
-      "joint_vel_rad_s": qvel[:, 6 : 6 + joints],
-      "joint_torque_n_m": torque,
-      "twist_b": twist,
-      "ang_vel_b": twist[:, :3],
-      "lin_vel_b": twist[:, 3:],
-      "forward_w": sensor("imu_forward"),
-      "up_b": sensor("imu_up"),
+    # Name of a part to the array that it lies in, its first column, and how many there are.
+    self._parts = {
+      "base_pos_w": ("qpos", 0, 3),
+      "base_quat_w": ("qpos", 3, 4),
+      "joint_pos_rad": ("qpos", 7, len(robot.joints)),
+      "joint_vel_rad_s": ("qvel", 6, len(robot.joints)),
+      "joint_torque_n_m": ("actuator_force", 0, model.nu),
+      "twist_b": ("sensordata", imu, 6),
+      "ang_vel_b": ("sensordata", imu, 3),
+      "lin_vel_b": ("sensordata", imu + 3, 3),
+      "forward_w": ("sensordata", address("imu_forward"), 3),
+      "up_b": ("sensordata", address("imu_up"), 3),
       "foot_pos_w": of_feet("pos", 3),
       "foot_vel_w": of_feet("vel", 3),
-      "foot_contacts": contact[:, :, 0],
-      "foot_force_w": contact[:, :, 1:],
-      "self_force": sensor("self_collision"),
+      "foot_contact": of_feet("contact", 4),
+      "self_force": ("sensordata", address("self_collision"), 4),
     }
+    self._feet = len(robot.feet)
+    self.fields = self._views(self._sources)
 
   def copies(self) -> dict[str, Tensor]:
     """The fields as they are now, out of the engine's reach."""
-    return {name: view.clone() for name, view in self.fields.items()}
+    return self._views({name: source.clone() for name, source in self._sources.items()})
+
+  def _views(self, sources: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    views = {
+      name: sources[source][:, first : first + width]
+      for name, (source, first, width) in self._parts.items()
+    }
+    for name in ("foot_pos_w", "foot_vel_w", "foot_contact"):
+      views[name] = views[name].unflatten(1, (self._feet, -1))
+    contact = views.pop("foot_contact")  # of each foot: whether, and the force
+    return views | {"foot_contacts": contact[:, :, 0], "foot_force_w": contact[:, :, 1:]}
 
 
 def constants(task: Task, backend: Backend) -> dict[str, Any]:

@@ -29,12 +29,14 @@ class Rewards:
     self._scale = torch.zeros(len(self.rows), 1, device=device)
     self._refresh()
     self._sums = torch.zeros(len(self.rows), num_envs, device=device)
+    self._values = self._sums
     self._ended = torch.zeros(len(self.rows), device=device)
     self._episodes = torch.zeros((), device=device)
 
   def score(self, s: State) -> Tensor:
     """Reward of the step, (N,)."""
     values = torch.stack([row.fn(s, **self._params[name]) for name, row in self.rows.items()])
+    self._values = values
     self._sums.addcmul_(values, self._scale)
     return self._scale[:, 0] @ values
 
@@ -92,12 +94,9 @@ class Rewards:
     means = (sums[:-1] / (episodes * episode_s)).tolist()
     return dict(zip(self.rows, means, strict=True))
 
-  def worst(self, s: State) -> str:
-    """The first row that is not finite in some env, in words, or "" if all are."""
-    for name, row in self.rows.items():
-      if not row.fn(s, **self._params[name]).isfinite().all():
-        return f"reward {name} is not finite"
-    return ""
+  def bad_rows(self) -> Tensor:
+    """Which rows were not finite in some env when last scored, (rows,) bool."""
+    return ~self._values.isfinite().all(1)
 
   def save(self) -> dict[str, Tensor]:
     """What `load` needs to go on in the middle of episodes."""
@@ -109,8 +108,8 @@ class Rewards:
 
   def load(self, saved: dict[str, Tensor]) -> None:
     """Take up what `save` gave."""
-    self._sums, self._ended = saved["sums"].clone(), saved["ended"].clone()
-    self._episodes = saved["episodes"].clone()
+    for mine, name in ((self._sums, "sums"), (self._ended, "ended"), (self._episodes, "episodes")):
+      mine.copy_(saved[name])
 
   def _check(self, row: str, key: str) -> None:
     if row not in self._own:
@@ -147,8 +146,8 @@ class Metrics:
     pairs = [row.fn(s, **row.params) for row in self.rows.values()]
     values = torch.stack([value for value, _ in pairs])
     shares = torch.stack([share for _, share in pairs])
-    if counted is not None:  # chosen, not multiplied: an env that does not count may be no number
-      values, shares = torch.where(counted, values, 0.0), torch.where(counted, shares, 0.0)
+    if counted is not None:  # filled, not multiplied: an env that does not count may be no number
+      values, shares = values.masked_fill(~counted, 0.0), shares.masked_fill(~counted, 0.0)
     self._totals += torch.linalg.vecdot(values, shares)
     self._shares += shares.sum(1)
 

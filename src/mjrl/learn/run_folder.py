@@ -12,7 +12,7 @@ from mjrl import yaml_text
 from mjrl.learn.atomic import write_bytes
 from mjrl.names import version_of
 
-_PACKAGES = ("mujoco", "rsl-rl-lib", "torch", "numpy", "mjrl")
+_PACKAGES = ("mujoco", "mujoco-warp", "warp-lang", "rsl-rl-lib", "torch", "numpy", "mjrl")
 
 
 def new_run_folder(log_dir: Path, robot: str, task: str) -> Path:

@@ -309,6 +309,8 @@ class Runner(OnPolicyRunner):
       self.mjrl_env.load(world["env"])
       self.alg.load_memory(world["memory"])
       torch.set_rng_state(world["torch_rng"])
+      if "cuda_rng" in world:
+        torch.cuda.set_rng_state(world["cuda_rng"], self.device)
       self.returns.extend(world["returns"])
       self.lengths.extend(world["lengths"])
 
@@ -334,10 +336,13 @@ class Runner(OnPolicyRunner):
 
   def _snapshot(self) -> dict[str, Any]:
     """The world as it is, what the networks remember of it, and what draws random numbers."""
-    return {
+    world = {
       "env": self.mjrl_env.save(),
       "memory": self.alg.save_memory(),
       "torch_rng": torch.get_rng_state(),
       "returns": list(self.returns),
       "lengths": list(self.lengths),
     }
+    if self.device.startswith("cuda"):
+      world["cuda_rng"] = torch.cuda.get_rng_state(self.device)
+    return world

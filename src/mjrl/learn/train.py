@@ -25,7 +25,7 @@ from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
 from mjrl.learn.tensorboard import TensorBoard
-from mjrl.sim.memory import check_memory, engine_bytes_per_env
+from mjrl.sim.memory import check_fits
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
@@ -95,12 +95,11 @@ def train(
   check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
 
   model = compile_scene(task)
-  engine_bytes = engine_bytes_per_env(model)
-  check_memory(
-    resolved.num_envs,
-    engine_bytes + _rollout_bytes_per_env(task, recipe),
-    fixed_bytes=engine_bytes * num_eval_envs(options, resolved.num_envs),
-    sharing=ranks.local_world_size,
+  check_fits(
+    resolved,
+    model,
+    beside=_rollout_bytes_per_env(task, recipe),
+    more_envs=num_eval_envs(options, resolved.num_envs),
   )
   of_networks, of_env, of_evaluation = streams(seed, 3, ranks.rank)
   torch.manual_seed(of_networks)
@@ -257,6 +256,7 @@ def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> di
     "action_std": log.get("Policy/mean_std"),
     "updates_skipped": runner.alg.skipped_updates,
     "file_failures": dict(runner.failures.counts),
+    "lost": {f"{what}; cure: {cure}": count for (what, cure), count in env.lost.items()},
     "checkpoint": runner.newest.name if runner.newest else None,
     "best": runner.best,
   }

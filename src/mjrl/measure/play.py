@@ -77,6 +77,8 @@ def play(
     print("\ninterrupted" + (": nothing was written" if measure else ""), flush=True)
     return INTERRUPTED
   finally:
+    for note in replay.env.take_notes():
+      print(f"note: {note}", flush=True)
     if window:
       window.close()
 

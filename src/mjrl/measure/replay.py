@@ -12,7 +12,7 @@ from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
 from mjrl.measure import agents
 from mjrl.measure.replayed import as_replayed, kept
-from mjrl.sim.memory import check_memory, engine_bytes_per_env
+from mjrl.sim.memory import check_fits
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
@@ -58,7 +58,7 @@ def open_replay(
   replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz)
   saved = _read(checkpoint, task) if checkpoint else None
   model = compile_scene(replayed)
-  check_memory(resolved.num_envs, engine_bytes_per_env(model))
+  check_fits(resolved, model)
   of_agent, of_env = streams(seed, 2)
   env = Env(
     replayed,

@@ -17,6 +17,8 @@ class Backend(Protocol):
   num_envs: int
   device: str
   model: mujoco.MjModel
+  looks_are_free: bool
+  """Whether reading a number back costs nothing; where it does, nothing in a step may do so."""
 
   def read(self, field: str) -> Tensor:
     """An mjData field, (N, ...) float32: the same tensor every call, refreshed by step and reset.
@@ -59,11 +61,18 @@ class Backend(Protocol):
     ...
 
   def any(self, mask: Tensor) -> bool:
-    """Whether work on the mask is worth starting; an engine may answer True to avoid a sync."""
+    """Whether work on the mask is worth starting: exact where looks are free, else True."""
     ...
 
   def take_diverged(self) -> Tensor:
     """(N,) bool: envs in which the engine met a bad number since the last call."""
+    ...
+
+  def take_lost(self) -> dict[tuple[str, str], int]:
+    """Env-steps since the last call that had no room for all contacts or constraints.
+
+    The keys are what was lost, and what cures it, in words.
+    """
     ...
 
   def save(self) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ import mujoco
 import psutil
 
 from mjrl.sim.cpus import cgroup_folders
+from mjrl.sim.resolve import Resolved
 
 # MuJoCo reserves an arena per env but touches only what contacts and constraints need, and the
 # batch adds rows of its own: 200 KiB together for a robot of 22 joints that walks, rounded up.
@@ -23,6 +24,42 @@ def engine_bytes_per_env(model: mujoco.MjModel) -> int:
   return mujoco.MjData(model).nbuffer + _ARENA_TOUCHED
 
 
+def check_fits(
+  resolved: Resolved, model: mujoco.MjModel, *, beside: int = 0, more_envs: int = 0
+) -> None:
+  """Refuse a number of envs that will not fit where they are to live.
+
+  Args:
+    resolved: engine, device and env count, of each of its processes.
+    model: of every env.
+    beside: bytes that are needed for each env beside the engine, on the same device.
+    more_envs: of the engine alone, such as an evaluation's.
+
+  Raises:
+    ValueError: see `check_memory`.
+  """
+  free, where, sharing = None, "", resolved.ranks.local_world_size
+  if resolved.backend == "native":
+    engine = engine_bytes_per_env(model)
+  else:
+    from mjrl.sim.warp_sizes import bytes_per_env
+
+    engine = bytes_per_env(model, resolved.nconmax, resolved.njmax)
+    if resolved.device.startswith("cuda"):
+      import torch
+
+      free, where = torch.cuda.mem_get_info(resolved.device)[0], f" on {resolved.device}"
+      sharing = 1  # each process has a device of its own
+  check_memory(
+    resolved.num_envs,
+    engine + beside,
+    free,
+    fixed_bytes=engine * more_envs,
+    sharing=sharing,
+    where=where,
+  )
+
+
 def check_memory(
   num_envs: int,
   bytes_per_env: int,
@@ -30,6 +67,7 @@ def check_memory(
   *,
   fixed_bytes: int = 0,
   sharing: int = 1,
+  where: str = "",
 ) -> None:
   """Refuse a number of envs that will not fit.
 
@@ -39,6 +77,7 @@ def check_memory(
     available: bytes that are free; None asks the machine, and the container if there is one.
     fixed_bytes: needed beside them.
     sharing: processes that each take as much.
+    where: they are free, in words.
 
   Raises:
     ValueError: with what is needed, what there is, and the largest number that fits.
@@ -52,7 +91,7 @@ def check_memory(
     raise ValueError(
       f"--num_envs {num_envs} needs about {_gib(needed)}"
       f"{f' in each of {sharing} processes' if sharing > 1 else ''}, and "
-      f"{_gib(available)} are free; {fits}"
+      f"{_gib(available)} are free{where}; {fits}"
     )
 
 

@@ -18,6 +18,11 @@ _BAD_NUMBER = [
   int(mujoco.mjtWarning.mjWARN_BADQACC),
   int(mujoco.mjtWarning.mjWARN_BADCTRL),
 ]
+# Warnings that mean too little memory, and what was lost then.
+_FULL = {
+  int(mujoco.mjtWarning.mjWARN_CONTACTFULL): "contacts",
+  int(mujoco.mjtWarning.mjWARN_CNSTRFULL): "constraints",
+}
 _COUNT = 1  # of the two numbers that the engine keeps of a warning, after where it last was
 _NEW_STATE = int(mujoco.mjtStage.mjSTAGE_VEL)
 
@@ -31,6 +36,7 @@ class NativeBackend:
   """
 
   device = "cpu"
+  looks_are_free = True
 
   def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int) -> None:
     """Allocate num_envs simulations of the model on threads threads (at least one of each)."""
@@ -46,6 +52,8 @@ class NativeBackend:
     self._qpos = torch.from_numpy(self._batch.bind("qpos"))
     self._qvel = torch.from_numpy(self._batch.bind("qvel"))
     self._seen_warnings = self._bad_numbers()
+    self._seen_full = self._full()
+    self._lost = np.zeros(len(_FULL), np.int64)
     self._warnings = torch.from_numpy(self._batch.warning)
     self._warnings_total = int(self._warnings.sum())
     self._nobody = torch.zeros(num_envs, dtype=torch.bool)
@@ -114,6 +122,7 @@ class NativeBackend:
     rows = mask.numpy()
     self._batch.reset(rows, stage=int(mujoco.mjtStage.mjSTAGE_NONE))
     self._seen_warnings[rows] = 0  # the engine counts anew
+    self._seen_full[rows] = 0
     self._warnings_total = int(self._warnings.sum())
     self.set_state(mask, qpos=qpos, qvel=qvel)
     self._batch.forward(rows)
@@ -132,7 +141,16 @@ class NativeBackend:
     bad = self._raised | (now > self._seen_warnings).any(axis=1)
     self._seen_warnings, self._warnings_total = now, total
     self._raised, self._any_raised = np.zeros(self.num_envs, bool), False
+    full = self._full()
+    self._lost += (full > self._seen_full).sum(0)
+    self._seen_full = full
     return torch.from_numpy(bad)
+
+  def take_lost(self) -> dict[tuple[str, str], int]:
+    """See `Backend.take_lost`: what `take_diverged` came across."""
+    counts, self._lost = self._lost, np.zeros_like(self._lost)
+    cure = 'more memory in the MJCF, <size memory="...M"/>'
+    return {(what, cure): int(n) for what, n in zip(_FULL.values(), counts, strict=True) if n}
 
   def save(self) -> dict[str, Tensor]:
     """See `Backend.save`."""
@@ -156,6 +174,10 @@ class NativeBackend:
   def _bad_numbers(self) -> npt.NDArray[np.int64]:
     """How often each env met each kind of bad number, (N, kinds)."""
     return self._batch.warning[:, _BAD_NUMBER, _COUNT].copy()
+
+  def _full(self) -> npt.NDArray[np.int64]:
+    """How often each env had too little memory, (N, kinds)."""
+    return self._batch.warning[:, list(_FULL), _COUNT].copy()
 
   def _expanded(self) -> list[str]:
     return [f for f in sorted(mjbatch.MODEL_FIELDS) if self._batch.expanded(f) is not None]

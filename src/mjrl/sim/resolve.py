@@ -4,24 +4,20 @@ An explicit choice never falls back: what cannot be had is refused with what is 
 here imports torch, mujoco or warp, so that a refusal takes milliseconds.
 """
 
-import ctypes
 import importlib.util
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mjrl.names import nearest
 from mjrl.sim.cpus import usable_cpus
+from mjrl.sim.cuda import cuda_devices, cuda_graphs
 from mjrl.sim.ranks import ALONE, Ranks
 
 BACKENDS = ("auto", "native", "warp")
-IMPLEMENTED = ("native",)  # "warp" joins when its engine does
 
 MAX_AUTO_THREADS = 8
 MAX_TORCH_THREADS = 4
-
-_CUDA_ERRORS = {100: "no device", 803: "driver and library versions differ", 999: "unknown"}
 
 
 class BackendUnavailable(RuntimeError):
@@ -38,6 +34,9 @@ class Resolved:
     num_envs: environments simulated at once.
     threads: simulation threads; 0 on warp, which has none.
     torch_threads: threads for torch's own operations.
+    nconmax: contacts that warp has room for, per env; None measures.
+    njmax: constraint rows that warp has room for in each env; None measures.
+    cuda_graphs: whether warp's step is one launch, "on" or "off: why"; "" on the CPU.
     reasons: for each of the fields above, "given" or "auto: why", for the banner.
     ranks: which process of a distributed run this is; the fields above are of this one process.
   """
@@ -47,6 +46,9 @@ class Resolved:
   num_envs: int
   threads: int
   torch_threads: int
+  nconmax: int | None = None
+  njmax: int | None = None
+  cuda_graphs: str = ""
   reasons: Mapping[str, str]
   ranks: Ranks = ALONE
 
@@ -64,6 +66,8 @@ def resolve(
   default_num_envs: Mapping[str, int],
   cpu_threads: int = 0,
   ranks: Ranks = ALONE,
+  nconmax: int | None = None,
+  njmax: int | None = None,
 ) -> Resolved:
   """Turn what was asked for into what is used.
 
@@ -75,6 +79,8 @@ def resolve(
     cpu_threads: simulation threads on native; 0 chooses min(usable CPUs, 8, num_envs).
     ranks: which process of a distributed run this is; those of a node share its CPUs, and each has
       a GPU of its own.
+    nconmax: contacts that warp is to have room for, per env; None measures.
+    njmax: constraint rows that warp is to have room for in each env; None measures.
 
   Raises:
     ValueError: a value that no machine could satisfy.
@@ -85,6 +91,11 @@ def resolve(
     raise ValueError(f"cpu_threads is {cpu_threads}; it must be 0 (choose for me) or more")
   chosen, why_backend = _choose_backend(backend, device)
   where, why_device = _choose_device(chosen, device, ranks)
+  for name, value in (("nconmax", nconmax), ("njmax", njmax)):
+    if value is not None and chosen != "warp":
+      raise ValueError(
+        f"--{name} has no effect on {chosen}, whose memory grows with the contacts: leave it out"
+      )
   envs, why_envs = _choose_num_envs(num_envs, chosen, default_num_envs)
   cpus = max(usable_cpus() // ranks.local_world_size, 1)
   threads, why_threads = _choose_threads(cpu_threads, chosen, cpus, envs, ranks)
@@ -95,6 +106,9 @@ def resolve(
     num_envs=envs,
     threads=threads,
     torch_threads=torch_threads,
+    nconmax=nconmax,
+    njmax=njmax,
+    cuda_graphs=cuda_graphs(_cuda_index(where)) if where.startswith("cuda") else "",
     reasons={
       "backend": why_backend,
       "device": why_device,
@@ -104,26 +118,6 @@ def resolve(
     },
     ranks=ranks,
   )
-
-
-def cuda_devices() -> tuple[int, str]:
-  """How many CUDA devices the driver offers, and in words what was found."""
-  library = {"win32": "nvcuda.dll", "darwin": None}.get(sys.platform, "libcuda.so.1")
-  if library is None:
-    return 0, "macOS has no CUDA"
-  try:
-    driver = ctypes.CDLL(library)
-  except OSError:
-    return 0, f"no CUDA driver ({library} is not installed)"
-  code = driver.cuInit(0)
-  if code != 0:
-    meaning = _CUDA_ERRORS.get(code, "see the CUDA driver's error codes")
-    return 0, f"the CUDA driver does not start (error {code}: {meaning})"
-  count = ctypes.c_int(0)
-  driver.cuDeviceGetCount(ctypes.byref(count))
-  if count.value == 0:
-    return 0, "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES empty?)"
-  return count.value, f"{count.value} CUDA device{'s' if count.value > 1 else ''}"
 
 
 def check_names(backend: str, device: str) -> None:
@@ -156,8 +150,6 @@ def _choose_backend(backend: str, device: str) -> tuple[str, str]:
   missing = _missing_for_cuda(0)
   if missing:
     return "native", f"auto: {missing}"
-  if "warp" not in IMPLEMENTED:
-    return "native", "auto: CUDA is there, but this release has no warp backend yet"
   return "warp", f"auto: {cuda_devices()[1]} and mujoco_warp"
 
 
@@ -180,9 +172,6 @@ def _require_warp(device: str) -> None:
   asked = "--backend warp" if device == "auto" else f"--backend warp --device {device}"
   missing = _missing_mujoco_warp() if device == "cpu" else _missing_for_cuda(_cuda_index(device))
   instead = "use --backend native, or for debugging --backend warp --device cpu (slow)"
-  if "warp" not in IMPLEMENTED:
-    missing = "; ".join(filter(None, [missing, "this release has no warp backend yet"]))
-    instead = "use --backend native"
   if missing:
     raise BackendUnavailable(f"{asked} cannot run here: {missing}. What to do: {instead}")
 
@@ -196,7 +185,7 @@ def _choose_device(backend: str, device: str, ranks: Ranks) -> tuple[str, str]:
     why = "given" if device == "cpu" else "auto: the native backend runs on the CPU"
     return "cpu", why
   if device == "cpu":
-    return "cpu", "given; the warp backend is slow on the CPU and meant for debugging there"
+    return "cpu", "given; WARNING: warp on the CPU is for debugging, to train use --backend native"
   if not ranks.alone:
     return _device_of_rank(device, ranks)
   return f"cuda:{_cuda_index(device)}", "auto: first device" if device == "auto" else "given"

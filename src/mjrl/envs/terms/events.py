@@ -3,6 +3,8 @@
 Every randomised value is drawn afresh from the model's default, per env, so nothing accumulates.
 """
 
+import functools
+
 import torch
 from torch import Tensor
 
@@ -21,7 +23,7 @@ def start_at_home(
   half = world.uniform(-yaw_rad / 2, yaw_rad / 2)
   zero = torch.zeros(n, device=half.device)
   quat = torch.stack((half.cos(), zero, zero, half.sin()), 1)
-  home = torch.tensor([world.robot.home_rad[j] for j in world.robot.joints], device=half.device)
+  home = _constant(tuple(world.robot.home_rad[j] for j in world.robot.joints), half.device)
   start = torch.cat((place, height, quat, home.expand(n, -1)), 1)
   qpos.copy_(torch.where(rows, start, qpos))
   world.start_qvel.masked_fill_(rows, 0.0)
@@ -47,7 +49,7 @@ def base_com(world: World, mask: Tensor, *, x_m: float, y_m: float, z_m: float) 
   """Moves the base's centre of mass by up to +-x, +-y, +-z."""
   body = world.backend.model.body(world.robot.base_body).id
   com = world.backend.get_model("body_ipos")
-  reach = torch.tensor([x_m, y_m, z_m], device=com.device)
+  reach = _constant((x_m, y_m, z_m), com.device)
   com[:, body] = world.backend.default("body_ipos")[body] + world.uniform(-1, 1, 3) * reach
   world.backend.set_model(mask, "body_ipos", com)
 
@@ -92,8 +94,14 @@ def push(
   yaw_rad_s: float,
 ) -> None:
   """Adds a random velocity, each component within +-, to the base."""
-  reach = [horizontal_m_s, horizontal_m_s, vertical_m_s, tilt_rad_s, tilt_rad_s, yaw_rad_s]
-  kick = world.uniform(-1, 1, 6) * torch.tensor(reach, device=mask.device)
+  reach = (horizontal_m_s, horizontal_m_s, vertical_m_s, tilt_rad_s, tilt_rad_s, yaw_rad_s)
+  kick = world.uniform(-1, 1, 6) * _constant(reach, mask.device)
   qvel = world.backend.read("qvel").clone()
   qvel[:, :6] += kick
   world.backend.set_state(mask, qvel=qvel)
+
+
+@functools.cache
+def _constant(values: tuple[float, ...], device: torch.device) -> Tensor:
+  """Numbers of a row on the device, sent there once: each sending would hold up a GPU."""
+  return torch.tensor(values, device=device)

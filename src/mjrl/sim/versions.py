@@ -1,0 +1,28 @@
+"""Whether the installed engine is made of parts that belong together."""
+
+from collections.abc import Mapping
+
+from mjrl.names import version_of
+
+# As in constraints.txt.
+TESTED = {"mujoco": "4.0.0", "mujoco-warp": "4.0.0", "warp-lang": "1.19.0"}
+
+
+def versions_in_doubt(installed: Mapping[str, str] | None = None) -> str:
+  """What is wrong with the versions of warp's parts, in words; "" if nothing.
+
+  Another version of one part has cost a factor of ten in speed, and contacts, without an error.
+
+  Args:
+    installed: distribution to version; None asks.
+  """
+  have = installed or {name: version_of(name) for name in TESTED}
+  mujoco, mjwarp = have["mujoco"], have["mujoco-warp"]
+  cure = "pip install -c constraints.txt -e ."
+  if mujoco.split(".")[:2] != mjwarp.split(".")[:2]:
+    return (
+      f"WARNING: mujoco {mujoco} and mujoco-warp {mjwarp} are of different releases and do not "
+      f"belong together; {cure}"
+    )
+  others = [f"{name} {have[name]} (tested: {v})" for name, v in TESTED.items() if have[name] != v]
+  return f"WARNING: not the tested versions: {', '.join(others)}; {cure}" if others else ""
