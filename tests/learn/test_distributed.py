@@ -289,7 +289,7 @@ def test_a_process_that_is_killed_ends_the_run(tmp_path, start, small):
   assert launcher.returncode != 0
   says = [line for line in err.splitlines() if line.startswith("error: ")]
   assert len(says) == 1 and "rank 0: another process of this run has died" in says[0], err
-  assert not re.search(r'File ".*mjrl', err)  # torchrun's own report stays
+  assert not re.search(r'File ".*src/mjrl', err)  # torchrun's own report stays
   summary = json.loads((run_folder(tmp_path) / "summary.json").read_text())
   assert summary["failed"].startswith("ConnectionError")
   path = run_folder(tmp_path) / summary["checkpoint"]
