@@ -203,7 +203,7 @@ def described(small):
 def fits(described, task=None, recipe=None):
   now_task = task or described["task"]
   now_recipe = recipe or described["recipe"]
-  checkpoints.check_fits("old.pt", described, now_task, now_recipe)
+  checkpoints.check_networks("old.pt", described, now_task, now_recipe)
 
 
 def test_a_checkpoint_of_the_same_task_fits(described):

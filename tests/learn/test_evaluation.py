@@ -386,7 +386,7 @@ def test_the_best_can_be_played_and_gone_on_from(small, run, capsys):
   saved = checkpoints.read(path)
   env = make_env(task, 2)
   assert load_policy(saved, env)(env.observations()).shape == (2, 20)
-  checkpoints.check_fits(path, saved, describe(task), describe(task.recipes["native"]))
+  checkpoints.check_networks(path, saved, describe(task), describe(task.recipes["native"]))
   run(task, checkpoint=path, max_iterations=1)
   assert f"at iteration {saved['iteration'] + 1}; running 1 more" in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ from mjrl.envs.recipe import RECURRENT, Memory, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints, resume
 from mjrl.learn import train as training
-from mjrl.learn.config import rsl_config
+from mjrl.learn.rsl_config import rsl_config
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import NetworkPolicy, load_policy
@@ -234,10 +234,10 @@ def test_networks_with_and_without_a_memory_do_not_fit(small, make_runner):
     (same | {"memory": same["memory"] | {"hidden": 9}}, r"recipe\.memory\.hidden: 8 -> 9$"),
   ):
     with pytest.raises(ValueError, match=says):
-      checkpoints.check_fits(runner.newest, saved, saved["task"], other)
+      checkpoints.check_networks(runner.newest, saved, saved["task"], other)
   del same["memory"]
   with pytest.raises(ValueError, match="another version of mjrl, whose recipes have no memory"):
-    checkpoints.check_fits(runner.newest, saved, saved["task"], same)
+    checkpoints.check_networks(runner.newest, saved, saved["task"], same)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from mjrl import tasks
 from mjrl.envs.scene import compile_scene
 from mjrl.sim import warp_sizes
-from mjrl.sim.memory import available_bytes, check_fits, check_memory, engine_bytes_per_env
+from mjrl.sim.memory import available_bytes, check_room, check_memory, engine_bytes_per_env
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
 
@@ -61,11 +61,11 @@ def resolved(**given):
 def test_warp_s_need_is_estimated_from_its_arrays():
   # Guards: 100 000 envs that are let through because another engine would hold them.
   model = compile_scene(tasks.build("jumper.tripod"))
-  check_fits(resolved(num_envs=8), model)
+  check_room(resolved(num_envs=8), model)
   with pytest.raises(
     ValueError, match=r"--num_envs 100000000 needs about .* GiB are free; at most"
   ):
-    check_fits(resolved(num_envs=10**8), model)
+    check_room(resolved(num_envs=10**8), model)
   few, many = (warp_sizes.bytes_per_env(model, nconmax=nconmax, njmax=80) for nconmax in (16, 1016))
   assert 20 * 1024 < few < MIB and many - few > 1000 * 200  # a contact is that large
 
@@ -78,4 +78,4 @@ def test_the_memory_of_the_gpu_is_asked(monkeypatch):
   with pytest.raises(
     ValueError, match=r"needs about .* and 0\.1 GiB are free on cuda:1; at most \d"
   ):
-    check_fits(gpu, model)
+    check_room(gpu, model)

@@ -145,7 +145,7 @@ class _Said:
 def _check_task(checkpoint: Path, saved: Mapping[str, Any], task: Task) -> None:
   """Refuse a checkpoint of another policy, and one of which the layout would be wrong."""
   asked = {"name": task.name, "observations": {"policy": describe(task.observations["policy"])}}
-  checkpoints.check_fits(checkpoint, dict(saved), asked, saved["recipe"])
+  checkpoints.check_networks(checkpoint, dict(saved), asked, saved["recipe"])
   lines = []
   for key in ("robot", "physics_dt_s", "control_dt_s", "action", "gait"):
     old, new = saved["task"][key], describe(getattr(task, key))

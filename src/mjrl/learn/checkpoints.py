@@ -162,7 +162,7 @@ def unpickle(path: Path) -> dict[str, Any]:
   return saved
 
 
-def check_fits(
+def check_networks(
   path: Path, saved: dict[str, Any], task: dict[str, Any], recipe: dict[str, Any]
 ) -> None:
   """Refuse a checkpoint whose networks are not those of this task and recipe.

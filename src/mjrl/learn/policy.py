@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mjrl.envs.env import Env
 from mjrl.envs.policy import Policy
-from mjrl.learn.config import actor_config
+from mjrl.learn.rsl_config import actor_config
 from mjrl.learn.rsl import MLPModel, resolve_class
 
 

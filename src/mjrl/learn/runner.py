@@ -16,7 +16,7 @@ import torch
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
-from mjrl.learn.config import rsl_config
+from mjrl.learn.rsl_config import rsl_config
 from mjrl.learn.distributed import averaged, from_first, gathered, summed
 from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.failures import BEST, CHECKPOINT, CONSOLE, PRUNE, WORLD, Failures

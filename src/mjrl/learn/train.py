@@ -25,7 +25,7 @@ from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
 from mjrl.learn.sinks import open_sinks
 from mjrl.learn.tensorboard import TensorBoard
-from mjrl.sim.memory import check_fits
+from mjrl.sim.memory import check_room
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
@@ -89,13 +89,13 @@ def train(
   saved = None
   if checkpoint is not None and ranks.first:
     saved = checkpoints.read(checkpoint)
-    checkpoints.check_fits(checkpoint, saved, identity["task"], identity["recipe"])
+    checkpoints.check_networks(checkpoint, saved, identity["task"], identity["recipe"])
   seed, checkpoint, saved = from_first((seed, checkpoint, saved))
   iterations = max_iterations or recipe.max_iterations
   check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
 
   model = compile_scene(task)
-  check_fits(
+  check_room(
     resolved,
     model,
     beside=_rollout_bytes_per_env(task, recipe),

@@ -12,7 +12,7 @@ from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
 from mjrl.measure import agents
 from mjrl.measure.replayed import as_replayed, kept
-from mjrl.sim.memory import check_fits
+from mjrl.sim.memory import check_room
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
@@ -58,7 +58,7 @@ def open_replay(
   replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz)
   saved = _read(checkpoint, task) if checkpoint else None
   model = compile_scene(replayed)
-  check_fits(resolved, model)
+  check_room(resolved, model)
   of_agent, of_env = streams(seed, 2)
   env = Env(
     replayed,
@@ -116,7 +116,7 @@ def _read(checkpoint: Path, task: Task) -> dict[str, Any]:
   saved = checkpoints.read(checkpoint)
   policy = {"policy": describe(task.observations["policy"])}
   asked = {"name": task.name, "observations": policy}
-  checkpoints.check_fits(checkpoint, saved, asked, saved["recipe"])
+  checkpoints.check_networks(checkpoint, saved, asked, saved["recipe"])
   return saved
 
 

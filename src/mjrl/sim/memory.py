@@ -24,7 +24,7 @@ def engine_bytes_per_env(model: mujoco.MjModel) -> int:
   return mujoco.MjData(model).nbuffer + _ARENA_TOUCHED
 
 
-def check_fits(
+def check_room(
   resolved: Resolved, model: mujoco.MjModel, *, beside: int = 0, more_envs: int = 0
 ) -> None:
   """Refuse a number of envs that will not fit where they are to live.
