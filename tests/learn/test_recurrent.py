@@ -17,11 +17,11 @@ from mjrl.envs.recipe import RECURRENT, Memory, for_envs
 from mjrl.envs.scene import compile_scene
 from mjrl.learn import checkpoints, resume
 from mjrl.learn import train as training
-from mjrl.learn.rsl_config import rsl_config
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import NetworkPolicy, load_policy
 from mjrl.learn.ppo import Ppo
+from mjrl.learn.rsl_config import rsl_config
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.ranks import ALONE
 

@@ -3,7 +3,7 @@ import pytest
 from mjrl import tasks
 from mjrl.envs.scene import compile_scene
 from mjrl.sim import warp_sizes
-from mjrl.sim.memory import available_bytes, check_room, check_memory, engine_bytes_per_env
+from mjrl.sim.memory import available_bytes, check_memory, check_room, engine_bytes_per_env
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.resolve import Resolved
 

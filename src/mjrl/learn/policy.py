@@ -9,8 +9,8 @@ from torch import Tensor
 
 from mjrl.envs.env import Env
 from mjrl.envs.policy import Policy
-from mjrl.learn.rsl_config import actor_config
 from mjrl.learn.rsl import MLPModel, resolve_class
+from mjrl.learn.rsl_config import actor_config
 
 
 class NetworkPolicy:

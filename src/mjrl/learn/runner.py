@@ -16,7 +16,6 @@ import torch
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
 from mjrl.learn import checkpoints, resume
-from mjrl.learn.rsl_config import rsl_config
 from mjrl.learn.distributed import averaged, from_first, gathered, summed
 from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.failures import BEST, CHECKPOINT, CONSOLE, PRUNE, WORLD, Failures
@@ -25,6 +24,7 @@ from mjrl.learn.policy import NetworkPolicy
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
+from mjrl.learn.rsl_config import rsl_config
 from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
 from mjrl.sim.ranks import ALONE, Ranks
