@@ -8,6 +8,8 @@ from mjrl.envs.describe import describe
 from mjrl.envs.env import Env
 from mjrl.envs.scene import compile_scene
 from mjrl.learn.evaluation import open_evaluation
+from mjrl.learn.failures import Failures
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
 from mjrl.learn.runner import Runner
@@ -61,16 +63,32 @@ def make_runner(tmp_path):
     folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
     identity = {"task": describe(task), "recipe": describe(recipe), "backend": "native:cpu"}
-    sinks, events = open_sinks(folder, "tensorboard", {}), RunEvents(task.events)
+    failures, events = Failures(), RunEvents(task.events)
     return Runner(
       env,
       recipe,
       folder,
       identity,
-      sinks=sinks,
+      sinks=open_sinks(folder, "tensorboard", {}, failures),
       events=events,
       evaluation=evaluation,
       keep_last=keep_last,
+      failures=failures,
     )
 
   return make
+
+
+@pytest.fixture
+def stop_when():
+  """A stop that is asked for once a function says so."""
+
+  class StopWhen(StopAsked):
+    def __init__(self, asked):
+      super().__init__()
+      self._asked = asked
+
+    def __bool__(self):
+      return self._asked()
+
+  return StopWhen

@@ -219,7 +219,9 @@ def test_what_does_not_fit_is_named(described):
   for key, value in (("actor_hidden", [7]), ("activation", "relu"), ("history", 4)):
     with pytest.raises(ValueError, match=rf"old\.pt does not fit this task: recipe\.{key}: .* -> "):
       fits(described, recipe={**described["recipe"], key: value})
-  with pytest.raises(ValueError, match=r"is of task jumper\.tripod, not of jumper\.flat"):
+  with pytest.raises(
+    ValueError, match=r"of task jumper\.tripod, not of .*; give --task jumper\.tripod"
+  ):
     fits(described, task={**described["task"], "name": "jumper.flat"})
 
   def policy(change):
@@ -271,7 +273,7 @@ def test_old_checkpoints_of_the_run_are_pruned(small, make_runner):
   for name in ("model_best.pt", "model_900.pt"):
     touch(runner.folder / name, 1)
   runner.learn(2)
-  assert runner.newest.name == "model_1.pt"
+  assert runner.saves.newest.name == "model_1.pt"
   runner.learn(3)
   names = {path.name for path in runner.folder.glob("model_*.pt")}
   assert names == {"model_3.pt", "model_4.pt", "model_900.pt", "model_best.pt"}
@@ -288,7 +290,7 @@ def test_pruning_that_fails_is_a_line(small, make_runner, monkeypatch, capsys):
   with monkeypatch.context() as patch:
     patch.setattr("pathlib.Path.unlink", refuse)
     runner.learn(4)
-  assert runner.newest.name == "model_3.pt" and runner.failures.exit_code == 0
+  assert runner.saves.newest.name == "model_3.pt" and runner.failures.exit_code == 0
   assert capsys.readouterr().out.count("could not remove an old checkpoint") == 1
   assert runner.failures.counts == {"remove an old checkpoint: Operation not permitted": 3}
   runner.learn(1)  # and it is caught up on
@@ -303,14 +305,14 @@ def test_a_save_that_fails_does_not_end_the_run(small, make_runner, capsys):
   runner.folder.write_text("in its place")
   runner.learn(3)
   assert capsys.readouterr().out.count("could not write the checkpoint: [Errno") == 1
-  assert runner.next_iteration == 4 and runner.newest.name == "model_0.pt"
+  assert runner.next_iteration == 4 and runner.saves.newest.name == "model_0.pt"
   assert runner.failures.exit_code == 1
   runner.folder.unlink()
   away.rename(runner.folder)
-  assert checkpoints.find(runner.folder, "", "", None) == runner.newest
+  assert checkpoints.find(runner.folder, "", "", None) == runner.saves.newest
   runner.learn(1)
-  assert runner.newest.name == "model_4.pt" and runner.failures.exit_code == 0
-  assert checkpoints.read(runner.newest)["iteration"] == 4
+  assert runner.saves.newest.name == "model_4.pt" and runner.failures.exit_code == 0
+  assert checkpoints.read(runner.saves.newest)["iteration"] == 4
 
 
 def test_a_console_that_fails_does_not_end_the_run(small, make_runner, monkeypatch):
@@ -321,7 +323,7 @@ def test_a_console_that_fails_does_not_end_the_run(small, make_runner, monkeypat
   monkeypatch.setattr("mjrl.learn.runner.Display.block", full)
   runner = make_runner(small)
   runner.learn(2)
-  assert runner.newest.name == "model_1.pt" and runner.failures.exit_code == 0
+  assert runner.saves.newest.name == "model_1.pt" and runner.failures.exit_code == 0
   assert runner.failures.counts == {"write to the console: No space left on device": 2}
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Event, at_run, reward, term
 from mjrl.learn import checkpoints
 from mjrl.learn import train as training
-from mjrl.learn.evaluation import Evaluation, check_best_metric, scalar_names
+from mjrl.learn.evaluation import Evaluation, check_best_metric, check_evaluation, scalar_names
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
 from mjrl.learn.policy import load_policy
@@ -186,15 +187,22 @@ def test_an_evaluation_repeats_to_the_bit(small):
 
 
 def test_an_evaluation_is_on_the_task_itself(small, make_runner):
-  # Guards: numbers of different iterations that are not of the same task: eased, or on a low rung.
+  # Guards: numbers of different iterations that are not of the same task: eased, or on a low rung;
+  # and a reward that is not the one that late training shows, for want of the ladder's widths.
   runner = make_runner(small, options=Options(eval_every=1, num_eval_episodes=64), num_envs=64)
   env = runner.evaluation.env
   speed = small.command.forward_m_s[1]
   assert runner.mjrl_env.commands.value[:, 0].max() < 0.55 * speed < 0.9 * speed
   assert env.commands.value[:, 0].max() > 0.9 * speed
   assert runner.mjrl_env.rewards.eased() and not env.rewards.eased()
+  last, widths = small.curriculum.rungs[-1], runner.mjrl_env.rewards
+  runner.mjrl_env.ladder.go_to(len(small.curriculum.rungs) - 1)
   for name, row in small.rewards.items():
-    assert env.rewards.numbers[name] == {"weight": row.weight, **row.params}
+    own = {"weight": row.weight, **row.params}
+    own |= {"std_m_s": last.linear_std_m_s} if name == "track_linear_velocity" else {}
+    own |= {"std_rad_s": last.angular_std_rad_s} if name == "track_angular_velocity" else {}
+    assert env.rewards.numbers[name] == own == widths._own[name]
+  assert env.ladder is None and own != small.rewards
 
 
 SEEN = []
@@ -213,7 +221,7 @@ def test_an_episode_that_never_ends_ends_the_evaluation(tiny, make_runner, capsy
   runner.learn(1)
   assert len(SEEN) == 30  # two episodes of ten steps, and a little
   assert runner.last_log["eval/episodes"] == 0 and "eval/reward" not in runner.last_log
-  assert runner.best is None and not (runner.folder / "model_best.pt").exists()
+  assert runner.saves.best is None and not (runner.folder / "model_best.pt").exists()
   out = capsys.readouterr().out
   assert "cut short after 30 control steps, with 0 of 9 episodes complete" in out
 
@@ -314,14 +322,14 @@ def test_what_is_found_is_logged(tiny, make_runner, capsys):
   assert capsys.readouterr().out.count("eval/reward:") == 3
 
 
-def test_a_stop_abandons_an_evaluation(tiny, make_runner):
+def test_a_stop_abandons_an_evaluation(tiny, make_runner, stop_when):
   # Guards: Ctrl-C that waits for a thousand steps, or half an evaluation in the log.
   names = ("eval_start", "eval_step", "eval_end")
   events = {name: Event(when=name, fn=see, params={}) for name in names}
   task = replace(tiny, events=tiny.events | events)
   runner = make_runner(task, options=Options(eval_every=1, num_eval_episodes=9))
   SEEN.clear()
-  runner.learn(5, stop=lambda: len(SEEN) > 4)
+  runner.learn(5, stop=stop_when(lambda: len(SEEN) > 4))
   assert [m.event for m in SEEN] == ["eval_start", *["eval_step"] * 4]
   assert "Loss/value" in runner.last_log
   assert not any(name.startswith("eval/") for name in runner.last_log)
@@ -376,6 +384,46 @@ def test_another_task_has_another_best(tiny, run, scripted, capsys):
   assert "the best evaluation is looked for anew" in capsys.readouterr().out
 
 
+def test_the_best_is_not_forgotten_over_events_of_the_run(tiny, run, scripted, capsys):
+  # Guards: a best that is lost to a plain --resume, since the events came from a --config.
+  options = Options(eval_every=1, num_eval_episodes=2)
+  scripted += [5.0, 2.0]
+  noted = replace(tiny, events=tiny.events | {"see": at_run("iteration", lambda moment: None)})
+  first = run(noted, options, max_iterations=1)
+  second = run(tiny, options, checkpoint=first / "model_0.pt", max_iterations=1)
+  assert summary(second)["best"] == {"metric": "eval/reward", "value": 5.0, "iteration": 0}
+  assert not (second / "model_best.pt").exists()
+  assert "the best evaluation is looked for anew" not in capsys.readouterr().out
+
+
+def test_a_best_that_could_not_be_written_is_looked_for_again(tiny, make_runner, scripted, capsys):
+  # Guards: a best of which there is no file, and that no later evaluation replaces.
+  runner = make_runner(tiny, options=Options(eval_every=1, num_eval_episodes=2))
+  scripted += [5.0, 4.0]
+  (runner.folder / "model_best.pt").mkdir()
+  runner.learn(1)
+  assert runner.saves.best is None
+  assert capsys.readouterr().out.count("could not write the best checkpoint: ") == 1
+  (runner.folder / "model_best.pt").rmdir()
+  runner.learn(1)
+  assert checkpoints.read(runner.folder / "model_best.pt")["best"]["value"] == 4.0
+  assert runner.saves.best["value"] == 4.0
+  assert "write the best checkpoint" not in runner.failures.open
+
+
+def test_an_error_of_an_event_is_no_failure_of_the_best(tiny, make_runner, scripted):
+  # Guards: a user's upload that fails, and is said to be a full disk.
+  def upload(moment):
+    raise OSError("no route to host")
+
+  task = replace(tiny, events=tiny.events | {"upload": at_run("checkpoint", upload)})
+  runner = make_runner(task, options=Options(eval_every=1, num_eval_episodes=2))
+  scripted.append(5.0)
+  with pytest.raises(OSError, match="no route to host"):
+    runner.learn(1)
+  assert not runner.failures.counts
+
+
 def test_the_best_can_be_played_and_gone_on_from(small, run, capsys):
   # Guards: a model_best.pt that is there, and that nothing can load.
   task = replace(small, episode_s=0.2)
@@ -421,6 +469,28 @@ def test_a_metric_that_is_none_is_refused_at_once(tiny, run, monkeypatch, tmp_pa
   assert not (tmp_path / "logs").exists()
 
 
+@pytest.mark.parametrize(("every", "first", "num"), [(1000, 0, 10), (11, 0, 10), (30, 60, 29)])
+def test_an_evaluation_that_never_comes_is_refused(tiny, every, first, num):
+  # Guards: --eval_every of a long run in a short one: no evaluation, no best, and not a word.
+  check = partial(check_evaluation, tiny, best_metric="eval/reward", first=first, iterations=num)
+  text = rf"ends with iteration {first + num - 1}, before the first .* give at most {num}, or leave"
+  with pytest.raises(ValueError, match=rf"--eval_every {every}: this run {text}"):
+    check(every)
+  for good in (None, 1, num):
+    check(good)
+
+
+def test_a_run_refuses_an_evaluation_that_never_comes(tiny, run, tmp_path):
+  # Guards: the same, of the iterations that a resumed run has before it.
+  first = run(tiny, max_iterations=3)
+  options = Options(eval_every=5)
+  with pytest.raises(
+    ValueError, match=r"--eval_every 5: this run ends with iteration 3, .* most 1"
+  ):
+    run(tiny, options, checkpoint=first / "model_2.pt", max_iterations=1)
+  run(tiny, options, checkpoint=first / "model_2.pt", max_iterations=2)
+
+
 def test_the_second_batch_is_counted(tiny, run, monkeypatch):
   # Guards: a run that fits until its evaluation is built.
   asked = []
@@ -428,6 +498,6 @@ def test_the_second_batch_is_counted(tiny, run, monkeypatch):
     memory, "check_memory", lambda *_, fixed_bytes, **__: asked.append(fixed_bytes)
   )
   per_env = memory.engine_bytes_per_env(compile_scene(tiny))
-  for options in (Options(), *(Options(eval_every=9, num_eval_episodes=n) for n in (5, 64))):
+  for options in (Options(), *(Options(eval_every=1, num_eval_episodes=n) for n in (5, 64))):
     run(tiny, options, max_iterations=1)
   assert asked == [0, 5 * per_env, 8 * per_env]

@@ -126,10 +126,12 @@ def test_an_update_that_is_not_finite_is_skipped_and_counted():
   alg.update()
   assert alg.skipped_updates == 4  # two epochs of two mini-batches
   assert changed(alg, before) == []
+  (note,) = alg.take_notes()
+  assert note.startswith("updates skipped: last for the gradient of ")
   rollout(alg, rewards=(1.0, 2.0, 3.0))
   losses = alg.update()
   assert alg.skipped_updates == 4 and all(map(math.isfinite, losses.values()))
-  assert changed(alg, before)
+  assert changed(alg, before) and alg.take_notes() == []
   assert all(v.isfinite().all() for v in parameters(alg).values())
 
 

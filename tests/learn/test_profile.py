@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mjrl.envs.task import every
+from mjrl.envs.task import at_run, every
 from mjrl.envs.terms import events
 from mjrl.learn import checkpoints, profile
 from mjrl.learn.profile import Profile
@@ -21,7 +21,7 @@ def lively(small):
   return replace(
     small,
     episode_s=0.1,
-    events={**small.events, "push": push},
+    events={**small.events, "push": push, "look": at_run("iteration", lambda moment: None)},
     recipes={"native": recipe},
   )
 
@@ -51,7 +51,7 @@ def test_looking_changes_nothing(lively, make_runner, profiled):
   # its function and not found, or drawn twice.
   plain = make_runner(lively)
   plain.learn(3)
-  one, other = (checkpoints.read(run.newest) for run in (plain, profiled[0]))
+  one, other = (checkpoints.read(run.saves.newest) for run in (plain, profiled[0]))
   for part in ("actor_state_dict", "critic_state_dict"):
     assert all(torch.equal(value, other[part][key]) for key, value in one[part].items()), part
 
@@ -62,6 +62,7 @@ def test_every_part_and_every_row_has_its_line(lively, profiled):
   step = ("collection", "env step")
   paths = {("collection", name) for name in ("policy", "storage", "returns")}
   paths |= {("update",), ("logging",), ("checkpoint",), ("scalars",), ("state for resuming",)}
+  paths |= {("run events",)}
   paths |= {(*step, name) for name in ("physics", "commands")}
   paths |= {(*step, "rewards", k) for k, row in lively.rewards.items() if row.weight}
   paths |= {(*step, "terminations", k) for k in lively.terminations}

@@ -153,7 +153,7 @@ def test_a_replay_forgets_where_training_did(small, make_runner, memory):
   seen[1][1][3] = True  # one of them earlier, in what both are told
   actor = runner.alg.get_policy()
   actor.reset()
-  told, untold = (load_policy(checkpoints.read(runner.newest), env) for _ in range(2))
+  told, untold = (load_policy(checkpoints.read(runner.saves.newest), env) for _ in range(2))
   for k, (observations, ended) in enumerate(seen):
     with torch.inference_mode():
       expected = actor(TensorDict(observations, batch_size=[5]))
@@ -214,7 +214,7 @@ def test_a_world_without_the_memory_is_refused(small, make_runner):
   # Guards: episodes that go on in networks that have forgotten how they began.
   runner = make_runner(small, memory=LSTM)
   runner.learn(1)
-  path = runner.newest
+  path = runner.saves.newest
   world = checkpoints.unpickle(resume.path_for(path.parent, 0))["world"]
   assert [v.shape for v in world["memory"]["critic"]] == [(1, 8, 8)] * 2
   assert resume.read(path, 0, "native:cpu", 8, memory=True)[1] == ""
@@ -227,17 +227,17 @@ def test_networks_with_and_without_a_memory_do_not_fit(small, make_runner):
   # Guards: "Missing key(s) in state_dict: rnn.rnn.weight_ih_l0".
   runner = make_runner(small, memory=LSTM)
   runner.learn(1)
-  saved = checkpoints.read(runner.newest)
+  saved = checkpoints.read(runner.saves.newest)
   same = saved["recipe"]
   for other, says in (
     (same | {"memory": None}, r"recipe\.memory: .*lstm.* -> None \(--recurrent: give it"),
     (same | {"memory": same["memory"] | {"hidden": 9}}, r"recipe\.memory\.hidden: 8 -> 9$"),
   ):
     with pytest.raises(ValueError, match=says):
-      checkpoints.check_networks(runner.newest, saved, saved["task"], other)
+      checkpoints.check_networks(runner.saves.newest, saved, saved["task"], other)
   del same["memory"]
   with pytest.raises(ValueError, match="another version of mjrl, whose recipes have no memory"):
-    checkpoints.check_networks(runner.newest, saved, saved["task"], same)
+    checkpoints.check_networks(runner.saves.newest, saved, saved["task"], same)
 
 
 @pytest.mark.parametrize(

@@ -73,10 +73,10 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(lively, make_runner):
   straight.learn(12)
   stopped = make_runner(lively)
   stopped.learn(7)
-  resumed, why = go_on(make_runner, lively, stopped.newest)
+  resumed, why = go_on(make_runner, lively, stopped.saves.newest)
   assert why == ""
   resumed.learn(5)
-  one, other = (checkpoints.read(run.newest) for run in (straight, resumed))
+  one, other = (checkpoints.read(run.saves.newest) for run in (straight, resumed))
   assert one["curriculum"]["command"]["level"] > 0  # something has happened in it
   assert different(one, other) == []
   paths = [resume.path_for(run.folder, 11) for run in (straight, resumed)]
@@ -84,24 +84,26 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(lively, make_runner):
   assert different(*worlds) == []
 
 
-def test_a_run_stopped_in_the_middle_goes_on_from_its_last_iteration(lively, make_runner):
+def test_a_run_stopped_in_the_middle_goes_on_from_its_last_iteration(
+  lively, make_runner, stop_when
+):
   # Guards: a world that is half a rollout ahead of the networks beside it, after Ctrl-C.
   straight = make_runner(lively)
   straight.learn(6)
   stopped = make_runner(lively)
   asked = iter([False] * (4 * 11 - 3) + [True] * 9)  # eleven questions an iteration of ten steps
-  stopped.learn(6, stop=lambda: next(asked))
+  stopped.learn(6, stop=stop_when(lambda: next(asked)))
   assert 0 < stopped.next_iteration < 6
-  resumed, _ = go_on(make_runner, lively, stopped.newest)
+  resumed, _ = go_on(make_runner, lively, stopped.saves.newest)
   resumed.learn(6 - stopped.next_iteration)
-  assert different(*(checkpoints.read(run.newest) for run in (straight, resumed))) == []
+  assert different(*(checkpoints.read(run.saves.newest) for run in (straight, resumed))) == []
 
 
 def test_a_world_of_another_run_is_refused_with_the_reason(small, make_runner):
   # Guards: episodes that silently start anew, or the state of other envs taken for one's own.
   runner = make_runner(small)
   runner.learn(1)
-  path = runner.newest
+  path = runner.saves.newest
   assert "8 envs, this run 4" in go_on(make_runner, small, path, num_envs=4)[1]
   assert "there is no resume_3.pt" in resume.read(path, 3, "native:cpu", 8)[1]
   assert "of native:cpu, this run of warp:cuda" in resume.read(path, 0, "warp:cuda", 8)[1]
@@ -109,6 +111,7 @@ def test_a_world_of_another_run_is_refused_with_the_reason(small, make_runner):
   world.rename(resume.path_for(path.parent, 3))
   assert "is of iteration 0" in resume.read(path, 3, "native:cpu", 8)[1]
   world.write_bytes(b"PK")
-  assert "is cut short" in resume.read(path, 0, "native:cpu", 8)[1]
+  why = resume.read(path, 0, "native:cpu", 8)[1]
+  assert "resume_0.pt is cut short" in why and "--checkpoint" not in why
   world.unlink()
   assert "there is no resume_0.pt" in resume.read(path, 0, "native:cpu", 8)[1]

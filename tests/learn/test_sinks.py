@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from mjrl.learn.failures import Failures
 from mjrl.learn.sinks import Droppable, csv_file, open_sinks
 
 
@@ -45,7 +46,7 @@ ROWS = [
 def test_the_table_gets_a_column_where_a_name_appears(tmp_path):
   # Guards: cells under another column's name, a number cut to six digits, a row that is too short
   # for a reader of tables.
-  (_, sink) = open_sinks(tmp_path, "tensorboard", {})
+  (_, sink) = open_sinks(tmp_path, "tensorboard", {}, Failures())
   for iteration, row in enumerate(ROWS, 7):
     sink.write(iteration, row)
     found = read_csv(tmp_path)  # after each: a run may be looked at, or killed, at any time
@@ -91,25 +92,63 @@ def no_room():
 @pytest.mark.parametrize("which", [0, 1], ids=["event file", "scalars.csv"])
 def test_a_full_disk_ends_no_run_and_leaves_whole_rows(tmp_path, no_room, capsys, which):
   # Guards: a run of days that ends for want of a curve, half a row or record that no reader gets
-  # past, and a warning per iteration.
-  sink = open_sinks(tmp_path, "tensorboard", {})[which]
-  (path,) = tmp_path.glob(["events*", "scalars.csv"][which])
+  # past, a warning per iteration, and curves that end with the first minute of a full disk.
+  failures = Failures()
+  sink = open_sinks(tmp_path, "tensorboard", {}, failures)[which]
   for iteration in (0, 1):
     sink.write(iteration, {"a": iteration + 0.1, "b": iteration + 0.3})
+  (path,) = tmp_path.glob(["events*", "scalars.csv"][which])
   whole = path.read_bytes()
   no_room(len(whole) + 5)  # some bytes of a row fit
   sink.write(2, {"a": 2.1, "b": 2.3})
-  no_room(1_000_000)
-  sink.write(3, {"a": 3.1, "b": 3.3})
-  sink.close()
+  sink.write(3, {"a": 3.1, "b": 3.3, "late": 1.0})
   assert path.read_bytes() == whole
+  no_room(1_000_000)
+  sink.write(4, {"a": 4.1, "b": 4.3, "late": 2.0})
+  sink.close()
+  rows = read_csv(tmp_path) if which else read_events(tmp_path)
+  found = [row["a"] for row in (rows if which else map(rows.get, sorted(rows)))]
+  assert found == pytest.approx([0.1, 1.1, 4.1])
+  name = ["TensorBoard's event file", "scalars.csv"][which]
   out = capsys.readouterr().out
-  assert out.count("not written from here on") == 1 and "No space left" in out
+  assert out.count(f"could not write {name}: ") == len(failures.counts) and "; the run goes" in out
+  assert sum(failures.counts.values()) == 2 and not failures.open
+
+
+def test_a_file_that_could_not_be_begun_begins_later(tmp_path, no_room):
+  # Guards: a run without curves, because it began on a full disk.
+  failures = Failures()
+  sinks = open_sinks(tmp_path, "tensorboard", {}, failures)
+  no_room(3)
+  for sink in sinks:
+    sink.write(0, {"a": 0.5})
+  no_room(1_000_000)
+  for sink in sinks:
+    sink.write(1, {"a": 1.5})
+  assert read_csv(tmp_path) == [{"iteration": 1, "a": 1.5}]
+  assert read_events(tmp_path) == {1: {"a": 1.5}}
+  assert sum(failures.counts.values()) == 2
+
+
+def test_a_console_on_a_full_disk_ends_no_run(small, make_runner, monkeypatch):
+  # Guards: a run that survives the loss of a curve, and ends for want of the line that says so.
+  runner = make_runner(small)
+  with open("/dev/full", "w") as full:
+    monkeypatch.setattr(sys, "stdout", full)
+    failing = lambda: Failing("write")  # noqa: E731
+    runner.sinks = [Droppable("the curves", failing, runner.failures), *runner.sinks]
+    runner.learn(2)
+    monkeypatch.undo()
+    with pytest.raises(OSError):
+      full.flush()  # it was full
+    os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())  # so that it can be closed
+  assert runner.saves.newest.name == "model_1.pt" and len(read_csv(runner.folder)) == 2
+  assert runner.failures.counts["write to the curves: no more of this"] == 1
 
 
 def test_a_name_is_the_same_everywhere(tmp_path):
   # Guards: a curve that is called otherwise, or is missing, in one of the files.
-  sinks = open_sinks(tmp_path, "tensorboard", {})
+  sinks = open_sinks(tmp_path, "tensorboard", {}, Failures())
   for iteration, row in enumerate(ROWS[:3]):
     for sink in sinks:
       sink.write(iteration, row)
@@ -148,14 +187,15 @@ def test_a_sink_that_fails_is_dropped_and_the_run_goes_on(small, make_runner, ca
     opened[0].__init__(moment)
     return opened[0]
 
-  runner.sinks = [Droppable("the curves", open_it), *runner.sinks]
+  runner.sinks = [Droppable("the curves", open_it, runner.failures), *runner.sinks]
   runner.learn(3)
-  assert runner.newest.name == "model_2.pt"
+  assert runner.saves.newest.name == "model_2.pt"
   assert [row["iteration"] for row in read_csv(runner.folder)] == [0, 1, 2]
   calls = {"open": ["open"], "write": ["open", "write"]}
   assert opened[0].calls == calls.get(moment, ["open", "write", "write", "write", "close"])
   (line,) = (line for line in capsys.readouterr().out.splitlines() if "the curves" in line)
   assert line == "the curves: not written from here on, the run goes on: no more of this"
+  assert runner.failures.counts == {"write to the curves: no more of this": 1}
 
 
 @pytest.fixture
@@ -284,9 +324,10 @@ def test_a_run_on_wandb_has_the_same_names_and_stops_as_others_do(tmp_path, alon
 BROKEN = """
 import sys
 from pathlib import Path
+from mjrl.learn.failures import Failures
 from mjrl.learn.sinks import open_sinks
 
-for sink in (sinks := open_sinks(Path("run"), "wandb", {"seed": 5})):
+for sink in (sinks := open_sinks(Path("run"), "wandb", {"seed": 5}, Failures())):
   sink.write(3, {"a": 0.5})
 try:
   if len(sys.argv) == 1:

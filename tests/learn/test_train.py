@@ -207,7 +207,7 @@ def test_what_is_restored_is_what_was_saved(small, make_runner):
   # Guards: networks that are loaded and an optimiser that is not.
   runner, other = make_runner(small), make_runner(small, seed=1)
   runner.learn(2)
-  other.restore(checkpoints.read(runner.newest), None)
+  other.restore(checkpoints.read(runner.saves.newest), None)
   assert other.next_iteration == 2 and other.env_steps == runner.env_steps
   assert other.alg.learning_rate == runner.alg.learning_rate
   first, second = runner.alg.save(), other.alg.save()
@@ -218,7 +218,7 @@ def test_what_is_restored_is_what_was_saved(small, make_runner):
       assert torch.equal(value, second["optimizer_state_dict"]["state"][key][name]), name
   assert other.mjrl_env.save_curriculum() == runner.mjrl_env.save_curriculum()
   other.learn(1)  # and it can go on
-  assert other.newest.name == "model_2.pt"
+  assert other.saves.newest.name == "model_2.pt"
 
 
 def test_checkpoints_are_saved_every_so_often(small, make_runner):
@@ -248,7 +248,7 @@ def test_each_checkpoint_is_written_once(small, make_runner):
   assert written == ["model_1.pt", "model_3.pt"]
 
 
-def test_a_stop_ends_after_the_step_and_saves(small, make_runner):
+def test_a_stop_ends_after_the_step_and_saves(small, make_runner, stop_when):
   # Guards: a stop that waits for the end of the run, or forgets what was learned.
   runner, asked = make_runner(small), []
 
@@ -256,11 +256,11 @@ def test_a_stop_ends_after_the_step_and_saves(small, make_runner):
     asked.append(None)
     return len(asked) > 12
 
-  runner.learn(100, stop=stop)
+  runner.learn(100, stop=stop_when(stop))
   assert len(asked) == 13
   assert runner.next_iteration == 2  # in the middle of the third rollout of four steps
-  assert runner.newest.name == f"model_{runner.next_iteration - 1}.pt"
-  assert checkpoints.read(runner.newest)["iteration"] == runner.next_iteration - 1
+  assert runner.saves.newest.name == f"model_{runner.next_iteration - 1}.pt"
+  assert checkpoints.read(runner.saves.newest)["iteration"] == runner.next_iteration - 1
 
 
 @pytest.mark.parametrize("kind", ["cut short", "another task", "other networks"])
@@ -345,7 +345,7 @@ def test_the_policy_of_a_checkpoint_is_the_one_that_was_trained(small, make_runn
   # (playground#267), or that samples.
   runner = make_runner(small)
   runner.learn(3)
-  saved = checkpoints.read(runner.newest)
+  saved = checkpoints.read(runner.saves.newest)
   assert saved["recipe"]["history"] == 1
   backend = NativeBackend(compile_scene(small), 5, 1)
   env = Env(small, backend, 9, history=saved["recipe"]["history"])
@@ -366,7 +366,7 @@ def test_a_policy_of_another_width_is_refused(small, make_runner):
   # Guards: "size mismatch" and a page of numbers.
   runner = make_runner(small)
   runner.learn(1)
-  saved = checkpoints.read(runner.newest)
+  saved = checkpoints.read(runner.saves.newest)
   env = Env(small, NativeBackend(compile_scene(small), 2, 1), 0, history=5)
   with pytest.raises(ValueError, match=r"policy does not fit task jumper\.tripod"):
     load_policy(saved, env)
@@ -384,7 +384,7 @@ def test_episodes_and_rewards_reach_the_log(small, make_runner):
   assert log["Perf/env_steps"] == 3 * 4 * 8 and log["Policy/mean_std"] == pytest.approx(
     0.5, abs=0.05
   )
-  assert runner.first_reward is not None
+  assert runner.episodes.first_reward is not None
 
 
 def test_the_log_reaches_tensorboard(small, make_runner):
@@ -399,6 +399,18 @@ def test_the_log_reaches_tensorboard(small, make_runner):
   points = events.Scalars("Policy/mean_std")
   assert [p.step for p in points] == [0, 1]
   assert points[1].value == pytest.approx(runner.last_log["Policy/mean_std"])
+
+
+def test_a_profile_that_is_lost_is_said(run, tmp_path, capsys):
+  # Guards: exit code 0 and a word about the console, with nothing at --profile_output.
+  (tmp_path / "file").write_text("")
+  path = tmp_path / "file" / "times.json"
+  code, folder = run(options=Options(profile=True, profile_output=path))
+  assert code == 1 and (folder / "summary.json").exists()
+  out = capsys.readouterr().out
+  (line,) = (line for line in out.splitlines() if "could not" in line)
+  assert line.startswith("could not write the profile: ") and not line.endswith("goes on")
+  assert f"profile: {path}" not in out
 
 
 def test_fewer_envs_make_longer_rollouts(small, run):

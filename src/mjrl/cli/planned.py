@@ -119,8 +119,7 @@ def plan_run(
     checkpoint = checkpoints.find(plan.log_dir, plan.entry.robot, plan.task, flags.checkpoint)
   _check_wandb(flags)
   start_torch(plan.resolved.torch_threads)  # first of all that loads it
-  from mjrl.learn.evaluation import check_best_metric
-  from mjrl.learn.moments import check_can_fire
+  from mjrl.learn.evaluation import check_evaluation
 
   if checkpoint is not None:
     saved = checkpoints.read(checkpoint)
@@ -136,9 +135,13 @@ def plan_run(
   scaled = replace(page, recipes={**page.recipes, engine: recipe})
   changed = change(scaled, engine, layers, _restored(saved))
   task = with_run_events(changed.task, config.events, config.name)
-  check_can_fire(task.events, flags.eval_every)
-  if flags.eval_every is not None:
-    check_best_metric(task, flags.best_metric)
+  check_evaluation(
+    task,
+    flags.eval_every,
+    flags.best_metric,
+    first=saved["iteration"] + 1 if saved else 0,
+    iterations=flags.max_iterations or task.recipes[engine].max_iterations,
+  )
   return PlannedRun(
     flags=flags,
     sources=sources,

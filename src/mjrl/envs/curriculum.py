@@ -1,6 +1,7 @@
 """Curricula at work: a command ladder climbed by measured tracking, and numbers that anneal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from mjrl.envs.commands import Commands, Holds
 from mjrl.envs.recipe import Anneal
@@ -17,8 +18,8 @@ class Ladder:
     self._commands, self._rewards = commands, rewards
     self._linear_ceiling = max(abs(v) for v in task.command.forward_m_s)
     self._angular_ceiling = max(abs(v) for v in task.command.yaw_rad_s)
-    self._linear_key = next(k for k in rewards.numbers[spec.linear] if k.startswith("std_"))
-    self._angular_key = next(k for k in rewards.numbers[spec.angular] if k.startswith("std_"))
+    self._linear_key = _width(rewards.numbers[spec.linear])
+    self._angular_key = _width(rewards.numbers[spec.angular])
     self.go_to(0)
 
   def go_to(self, level: int) -> None:
@@ -95,6 +96,23 @@ class Ladder:
     self.go_to(int(saved["level"]))
     self.steps, self.holds = int(saved["steps"]), int(saved["holds"])
     self.linear_error, self.angular_error = saved["linear_error"], saved["angular_error"]
+
+
+def as_on_last_rung(task: Task) -> Task:
+  """The task without its ladder: full command ranges, and the kernels' widths of the last rung."""
+  ladder = task.curriculum
+  if ladder is None:
+    return task
+  rung, rewards = ladder.rungs[-1], dict(task.rewards)
+  for name, std in ((ladder.linear, rung.linear_std_m_s), (ladder.angular, rung.angular_std_rad_s)):
+    row = rewards[name]
+    rewards[name] = replace(row, params={**row.params, _width(row.params): std})
+  return replace(task, curriculum=None, rewards=rewards)
+
+
+def _width(numbers: Iterable[str]) -> str:
+  """The number of a tracking row that is its kernel's width."""
+  return next(name for name in numbers if name.startswith("std_"))
 
 
 class Annealing:

@@ -1,10 +1,12 @@
 """Files that are there whole or not at all."""
 
 import errno
+import json
 import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -19,6 +21,15 @@ def write_bytes(path: Path, data: bytes) -> None:
     _write(path, data)
   except OSError as error:
     raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+  """Write plain values as `write_bytes` does.
+
+  Raises:
+    OSError: it could not be written.
+  """
+  write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def _write(path: Path, data: bytes) -> None:

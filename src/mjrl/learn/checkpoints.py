@@ -17,6 +17,7 @@ from mjrl.learn.atomic import write_bytes
 
 BEST = "model_best.pt"  # never found by itself: it is loaded where it is named
 _NAME = re.compile(r"model_(\d+)\.pt$")
+_ANOTHER = "choose another with --checkpoint"
 
 
 def find(log_dir: Path, robot: str, task: str, given: Path | None) -> Path:
@@ -37,7 +38,7 @@ def find(log_dir: Path, robot: str, task: str, given: Path | None) -> Path:
   """
   if given is not None and given.is_file():
     if why := why_broken(given):
-      raise ValueError(f"{given} {why}; choose another with --checkpoint")
+      raise ValueError(f"{given} {why}; {_ANOTHER}")
     return given
   if given is not None and not given.exists():
     raise FileNotFoundError(f"no checkpoint {given}: there is no such file or folder")
@@ -132,9 +133,12 @@ def read(path: Path) -> dict[str, Any]:
   Raises:
     ValueError: the file is cut short or damaged, or is no checkpoint of ours.
   """
-  saved = unpickle(path)
+  try:
+    saved = unpickle(path)
+  except ValueError as error:
+    raise ValueError(f"{error}; {_ANOTHER}") from error
   if "actor_state_dict" not in saved or "task" not in saved:
-    raise ValueError(f"{path} is no checkpoint of mjrl; choose another with --checkpoint")
+    raise ValueError(f"{path} is no checkpoint of mjrl; {_ANOTHER}")
   return saved
 
 
@@ -142,23 +146,22 @@ def unpickle(path: Path) -> dict[str, Any]:
   """Tensors and plain values of a file, without running anything that it holds.
 
   Raises:
-    ValueError: the file is cut short or damaged, or holds something else.
+    ValueError: the file is cut short or damaged, or holds something else; what to do about it is
+      the caller's to say.
   """
   import torch
 
   data = path.read_bytes()  # a file that cannot be opened says so itself
   if why := _why_broken(io.BytesIO(data)):
-    raise ValueError(f"{path} {why}; choose another with --checkpoint")
+    raise ValueError(f"{path} {why}")
   try:
     with warnings.catch_warnings():
       warnings.simplefilter("ignore")  # torch guesses at what is wrong with a foreign file
       saved = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
   except Exception as error:  # a foreign file makes the reader raise nearly anything
-    raise ValueError(
-      f"{path} is no checkpoint of mjrl; choose another with --checkpoint"
-    ) from error
+    raise ValueError(f"{path} is no checkpoint of mjrl") from error
   if not isinstance(saved, dict):
-    raise ValueError(f"{path} is no checkpoint of mjrl; choose another with --checkpoint")
+    raise ValueError(f"{path} is no checkpoint of mjrl")
   return saved
 
 
@@ -177,7 +180,11 @@ def check_networks(
     ValueError: with each difference that matters.
   """
   if saved["task"]["name"] != task["name"]:
-    raise ValueError(f"{path} is of task {saved['task']['name']}, not of {task['name']}")
+    name = saved["task"]["name"]
+    raise ValueError(
+      f"{path} is of task {name}, not of {task['name']}; give --task {name}, or another "
+      "--checkpoint"
+    )
   lacking = [field.name for field in fields(Recipe) if field.name not in saved["recipe"]]
   if lacking:
     raise ValueError(

@@ -15,10 +15,12 @@ import mujoco
 import torch
 from torch import Tensor
 
+from mjrl.envs.curriculum import as_on_last_rung
 from mjrl.envs.env import Env, Step
 from mjrl.envs.policy import Policy, advance
 from mjrl.envs.scoring import Metrics
 from mjrl.envs.task import Task
+from mjrl.learn.moments import check_can_fire
 from mjrl.learn.options import Options
 from mjrl.names import nearest
 from mjrl.sim.open import open_backend
@@ -60,6 +62,32 @@ def check_best_metric(task: Task, best_metric: str) -> None:
     )
 
 
+def check_evaluation(
+  task: Task, every: int | None, best_metric: str, *, first: int, iterations: int
+) -> None:
+  """Refuse what no evaluation of a run could do.
+
+  Args:
+    task: that is to run, with its events.
+    every: iterations between evaluations; None evaluates never.
+    best_metric: of the best.
+    first: iteration of the run.
+    iterations: of the run.
+
+  Raises:
+    ValueError: no evaluation would come, could fire an event of the task, or could find the best.
+  """
+  check_can_fire(task.events, every)
+  if every is None:
+    return
+  check_best_metric(task, best_metric)
+  if (first + iterations) // every == first // every:
+    raise ValueError(
+      f"--eval_every {every}: this run ends with iteration {first + iterations - 1}, before the "
+      f"first evaluation; give at most {iterations}, or leave it out"
+    )
+
+
 def num_eval_envs(options: Options, num_envs: int) -> int:
   """Envs of the evaluation: as many as training's, but none without an episode."""
   return min(options.num_eval_episodes, num_envs) if options.eval_every else 0
@@ -77,7 +105,8 @@ def open_evaluation(
   """The evaluation that the options ask for, in an engine batch of its own.
 
   Args:
-    task: as it is trained; commands are drawn from its full ranges, and no number is eased.
+    task: as it is trained; commands are drawn from its full ranges, no number is eased, and a
+      ladder's widths are those of its last rung.
     resolved: engine, device, env count and threads of training.
     model: of the task's scene.
     seed: of every draw in it.
@@ -88,7 +117,7 @@ def open_evaluation(
     return None
   num_envs = num_eval_envs(options, resolved.num_envs)
   own = replace(resolved, num_envs=num_envs, threads=min(resolved.threads, num_envs))
-  env = Env(replace(task, curriculum=None), open_backend(own, model), seed, history=history)
+  env = Env(as_on_last_rung(task), open_backend(own, model), seed, history=history)
   return Evaluation(
     env,
     every=options.eval_every,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mjrl.envs.env import Env, Step
 from mjrl.envs.task import RUN_EVENTS, Event
@@ -48,6 +49,12 @@ def check_can_fire(events: Mapping[str, Event], eval_every: int | None) -> None:
         f"event {name} is of {event.when}, which never comes: there is no evaluation; "
         "give --eval_every N or leave the event out"
       )
+
+
+def without_run_events(task: Mapping[str, Any]) -> dict[str, Any]:
+  """A task, as `describe` gives it, without its events of the run."""
+  world = {name: row for name, row in task["events"].items() if row["when"] not in RUN_EVENTS}
+  return {**task, "events": world}
 
 
 class RunEvents:

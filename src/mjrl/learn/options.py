@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-LOGGERS = ("tensorboard", "wandb")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -14,7 +12,7 @@ class Options:
   num_eval_episodes  complete episodes of an evaluation
   best_metric        scalar of an evaluation; `model_best.pt` is where it was highest
   keep_last          checkpoints that are not pruned; None keeps all
-  logger             one of `LOGGERS`; event files and `scalars.csv` are written in any case
+  logger             "tensorboard" or "wandb"; event files and `scalars.csv` are written in any case
   tensorboard_port   first port to try; None serves no TensorBoard
   headless           whether to open no window
   profile            whether to time the parts of the run

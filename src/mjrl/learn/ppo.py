@@ -23,7 +23,7 @@ class Ppo(PPO):
     self._terminal = bootstrap == "terminal"
     self._min_std = min_std
     self.skipped_updates = 0
-    self.skipped_for = ""
+    self._skipped_for = ""
     self._step = self.optimizer.step
     self.optimizer.step = self._guarded_step  # type: ignore[method-assign]
 
@@ -49,6 +49,11 @@ class Ppo(PPO):
     losses = super().update()
     self._raise_std()
     return losses
+
+  def take_notes(self) -> list[str]:
+    """A line if updates were skipped since the last call."""
+    reason, self._skipped_for = self._skipped_for, ""
+    return [f"updates skipped: {reason}"] if reason else []
 
   def save_memory(self) -> dict[str, list[Tensor]]:
     """What actor and critic remember, (layers, N, hidden) each; nothing where they have no memory.
@@ -88,6 +93,6 @@ class Ppo(PPO):
       for name, parameter in model.named_parameters():
         if parameter.grad is not None and not parameter.grad.isfinite().all():
           self.skipped_updates += 1
-          self.skipped_for = f"last for the gradient of {network}.{name}"
+          self._skipped_for = f"last for the gradient of {network}.{name}"
           return
     self._step(closure)

@@ -5,25 +5,21 @@ replaced, on its own objects and once they are built, by ones that look at the c
 """
 
 import functools
-import json
 import math
 import time
 import timeit
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from mjrl.envs.env import Env
 from mjrl.envs.observing import value_of
-from mjrl.learn.atomic import write_bytes
 from mjrl.learn.runner import Runner
 
 # What is timed, as found from the runner, and its name. A span lies within the one in which it is
-# called; what a runner or an algorithm does not have is left out. The functions of the task's rows
-# come on top, see `Profile._attach_rows`.
+# called. The functions of the task's rows come on top, see `Profile._attach_rows`.
 SEAMS = {
   "_collect": "collection",
   "alg.act": "policy",
@@ -43,6 +39,7 @@ SEAMS = {
   "_scalars": "scalars",
   "_mark": "state for resuming",
   "_evaluate": "evaluation",
+  "events.fire": "run events",
   "_log": "logging",
   "save_checkpoint": "checkpoint",
 }
@@ -114,8 +111,7 @@ class Profile:
     for path, name in SEAMS.items():
       *owners, method = path.split(".")
       owner = functools.reduce(getattr, owners, runner)
-      if hasattr(owner, method):
-        setattr(owner, method, self.timed(name, getattr(owner, method)))
+      setattr(owner, method, self.timed(name, getattr(owner, method)))
     self._attach_rows(runner.mjrl_env)
     runner._collect = self._counted(runner._collect)
 
@@ -233,11 +229,6 @@ def table(report: dict[str, Any]) -> str:
     name = "  " * depth + part["name"]
     lines.append(name.ljust(width) + "".join(f"{cell:>11}" for cell in cells))
   return "\n".join(lines)
-
-
-def write_report(path: Path, report: dict[str, Any]) -> None:
-  """The report as JSON, whole or not at all."""
-  write_bytes(path, (json.dumps(report, indent=2) + "\n").encode())
 
 
 def _walk(part: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:

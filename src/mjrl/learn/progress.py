@@ -27,6 +27,7 @@ _SHOWN = {
   "Train/mean_episode_length": "Mean episode length",
   "Policy/mean_std": "Mean action std",
 }
+_SHOWN_IF_ANY = ("Loss/skipped_updates",)
 
 
 class Display:
@@ -51,6 +52,7 @@ class Display:
     """One iteration: labels to the right, values in line."""
     elapsed_s = time.perf_counter() - self._began
     left_s = elapsed_s / (iteration + 1 - self._first) * (self._last - iteration)
+    scalars = {k: v for k, v in scalars.items() if v or k not in _SHOWN_IF_ANY}
     facts = {label: scalars[name] for name, label in _SHOWN.items() if name in scalars}
     facts |= {name: value for name, value in scalars.items() if name not in _SHOWN}
     said = {label: _show(value) for label, value in facts.items()}

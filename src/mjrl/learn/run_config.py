@@ -35,6 +35,9 @@ def run_config(
     "max_iterations": iterations,
     "logger": options.logger,
   }
+  for name in ("nconmax", "njmax"):
+    if (room := getattr(resolved, name)) is not None:
+      config[name] = room
   if recurrent:
     config["recurrent"] = True
   if checkpoint is not None:

@@ -1,6 +1,5 @@
 """The folder of a run, and the files that say what it was."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl import yaml_text
-from mjrl.learn.atomic import write_bytes
+from mjrl.learn.atomic import write_bytes, write_json
 from mjrl.names import version_of
 
 _PACKAGES = ("mujoco", "mujoco-warp", "warp-lang", "rsl-rl-lib", "torch", "numpy", "mjrl")
@@ -51,7 +50,7 @@ def surroundings() -> dict[str, Any]:
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:
   """`summary.json`: what came of the run."""
-  write_bytes(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+  write_json(folder / "summary.json", summary)
 
 
 def _commit() -> str | None:

@@ -1,9 +1,7 @@
 """The learning loop: rsl_rl's algorithm, models and storage; our log, checkpoints and stops."""
 
 import copy
-import statistics
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
@@ -15,21 +13,21 @@ import torch
 
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe
-from mjrl.learn import checkpoints, resume
-from mjrl.learn.distributed import averaged, from_first, gathered, summed
+from mjrl.learn.distributed import averaged, from_first, gathered, stop_agreed, summed
+from mjrl.learn.episodes import Episodes
 from mjrl.learn.evaluation import Evaluation
-from mjrl.learn.failures import BEST, CHECKPOINT, CONSOLE, PRUNE, WORLD, Failures
+from mjrl.learn.failures import CONSOLE, Failures
+from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.policy import NetworkPolicy
 from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.rsl_config import rsl_config
+from mjrl.learn.saves import Saves
 from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
 from mjrl.sim.ranks import ALONE, Ranks
-
-_WINDOW = 100  # episodes over which reward and length are averaged
 
 
 class Times(NamedTuple):
@@ -56,6 +54,7 @@ class Runner(OnPolicyRunner):
     ranks: Ranks = ALONE,
     evaluation: Evaluation | None = None,
     keep_last: int | None = None,
+    failures: Failures | None = None,
   ) -> None:
     """Build networks and storage.
 
@@ -69,59 +68,60 @@ class Runner(OnPolicyRunner):
       ranks: which process of a distributed run this is, see `mjrl.learn.distributed.joined`.
       evaluation: of the policy, every so often.
       keep_last: how many of the newest checkpoints to keep; None keeps all.
+      failures: of the run, which the sinks count into, too.
     """
     self.ranks = ranks
     with redirect_stdout(StringIO()):  # rsl_rl prints its networks, layer by layer
       super().__init__(RslEnv(env), rsl_config(recipe, env), log_dir=None, device=env.device)
-    self.mjrl_env, self.recipe, self.folder, self.identity = env, recipe, folder, identity
+    self.mjrl_env, self.recipe, self.folder = env, recipe, folder
     self.sinks, self.events = sinks, events or RunEvents({})
     self.next_iteration = 0
     self.env_steps = 0
-    self.returns: deque[float] = deque(maxlen=_WINDOW)
-    self.lengths: deque[float] = deque(maxlen=_WINDOW)
     self.last_log: dict[str, float] = {}
-    self.first_reward: float | None = None
-    self.newest: Path | None = None
     self.evaluation = evaluation
-    self.best: dict[str, Any] | None = None  # "metric", "value" and "iteration"
     # Copied now, since torch copies no model from which something was computed for a gradient.
     self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
-    self.failures = Failures()
-    self._keep_last, self._written = keep_last, list[Path]()
+    self.failures = failures or Failures()
+    self.episodes = Episodes()
+    self.saves = Saves(
+      folder,
+      identity,
+      self.alg,
+      env,
+      self.episodes,
+      ranks=ranks,
+      failures=self.failures,
+      keep_last=keep_last,
+    )
     self._between_iterations = True
-    self._world: dict[str, Any] = {}
-    self._learned: dict[str, Any] = {}
 
   def learn(  # type: ignore[override]
     self,
     num_learning_iterations: int,
-    stop: Callable[[], bool] = lambda: False,
+    stop: StopAsked | None = None,
     after_step: Callable[[], None] = lambda: None,
-    agreed: Callable[[], bool] | None = None,
   ) -> None:
     """Learn; saves every so often, and at the end, whatever the end is.
 
     Args:
       num_learning_iterations: to run from here on.
-      stop: asked between control steps; True ends the run.
+      stop: ends the run after the control step; the processes of a distributed run end together,
+        after an iteration.
       after_step: called after every control step.
-      agreed: asked between iterations alone, in place of `stop`: the processes of a distributed run
-        end together.
     """
+    stop = StopAsked() if stop is None else stop
     first = self.next_iteration
     last = first + num_learning_iterations - 1
     display = Display(first, last)
     obs = self.env.get_observations()
     self.alg.train_mode()
-    within = (lambda: False) if agreed else stop
-    self._learned = {}
     try:
       if not self.ranks.alone:
         self.alg.broadcast_parameters()
       self._fire("train_start")
-      while self.next_iteration <= last and not (agreed or stop)():
+      while self.next_iteration <= last and not stop_agreed(stop):
         start = time.perf_counter()
-        obs, complete = self._collect(obs, within, after_step)
+        obs, complete = self._collect(obs, stop, after_step)
         if not complete:
           break
         collected = time.perf_counter()
@@ -130,28 +130,28 @@ class Runner(OnPolicyRunner):
         self.next_iteration += 1
         self.env_steps += self._steps_per_iteration
         times = Times(collected - start, time.perf_counter() - collected)
-        evaluate = self.evaluation and self.evaluation.due(self.next_iteration - 1, first, last)
-        self._end_iteration(display, losses, times, stop if evaluate else None)
+        evaluate = bool(
+          self.evaluation and self.evaluation.due(self.next_iteration - 1, first, last)
+        )
+        self._end_iteration(display, losses, times, evaluate, stop)
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
       # With an update half done there is nothing that belongs together, but what was kept of the
       # last one. A distributed run keeps it: an update is where the death of another is noticed.
-      whole = self._between_iterations or not self.ranks.alone
-      if self._learned and whole and not self._is_saved():
+      if (self._between_iterations or not self.ranks.alone) and self.saves.due:
         self.save_checkpoint()
       for sink in self.sinks:
         sink.close()
-      display.close()
-    self._fire("train_end", checkpoint=self.newest)
+      with self.failures.survived(CONSOLE):
+        display.close()
+    self._fire("train_end", checkpoint=self.saves.newest)
 
-  def _collect(
-    self, obs: Any, stop: Callable[[], bool], after_step: Callable[[], None]
-  ) -> tuple[Any, bool]:
-    """A rollout; cut short, and said so, where a stop is asked for."""
+  def _collect(self, obs: Any, stop: StopAsked, after_step: Callable[[], None]) -> tuple[Any, bool]:
+    """A rollout; cut short, and said so, where a stop is asked for and nobody waits for us."""
     with torch.inference_mode():
       for _ in range(self.recipe.rollout_steps):
-        if stop():
+        if self.ranks.alone and stop:
           return obs, False
         actions = self.alg.act(obs)
         obs, rewards, dones, extras = self.env.step(actions)
@@ -165,13 +165,14 @@ class Runner(OnPolicyRunner):
     display: Display,
     losses: dict[str, float],
     times: Times,
-    stop_evaluation: Callable[[], bool] | None,
+    evaluate: bool,
+    stop: StopAsked,
   ) -> None:
     """Measure, log, and note where a run that is stopped within the next iteration goes on."""
     self.last_log = scalars = self._scalars(losses, times)
     self._mark()
-    if stop_evaluation:
-      scalars |= self._evaluate(stop_evaluation)
+    if evaluate:
+      scalars |= self._evaluate(stop)
     if self.events.wanted("iteration"):
       self._fire("iteration", scalars=scalars)
       self._mark()  # an event may have changed the world
@@ -181,8 +182,8 @@ class Runner(OnPolicyRunner):
     """Keep and show what is known of the iteration that has just been done."""
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
-    notes = [f"updates skipped: {self.alg.skipped_for}"] if self.alg.skipped_updates else []
-    notes += self._take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
+    notes = self.alg.take_notes() + self._take_notes()
+    notes += self.evaluation.take_notes() if self.evaluation else []
     with self.failures.survived(CONSOLE):
       display.block(self.next_iteration - 1, scalars, notes)
 
@@ -190,27 +191,24 @@ class Runner(OnPolicyRunner):
     ours, *others = gathered(self.mjrl_env.take_notes())
     return ours + [f"rank {k}: {note}" for k, notes in enumerate(others, 1) for note in notes]
 
-  def _evaluate(self, stop: Callable[[], bool]) -> dict[str, float]:
+  def _evaluate(self, stop: StopAsked) -> dict[str, float]:
     """The scalars of an evaluation, none where it was stopped; the best policy is kept."""
     assert self.evaluation and self._evaluated  # there is something that is due
     self._evaluated.load_state_dict(self.alg.get_policy().state_dict())
     fire = partial(self._fire, env=self.evaluation.env)
-    scalars = self.evaluation.run(NetworkPolicy(self._evaluated), stop=stop, fire=fire)
+    policy = NetworkPolicy(self._evaluated)
+    scalars = self.evaluation.run(policy, stop=lambda: bool(stop), fire=fire)
     if scalars is None:
       return {}
-    if best := self.evaluation.better(scalars, self.next_iteration - 1, self.best):
-      self.best, path = best, self.folder / checkpoints.BEST
-      with self.failures.survived(BEST):
-        checkpoints.write(path, self._content())
-        self._fire("checkpoint", checkpoint=path)
+    best = self.evaluation.better(scalars, self.next_iteration - 1, self.saves.best)
+    if best and (path := self.saves.save_best(best)):
+      self._fire("checkpoint", checkpoint=path)
     return scalars
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
     """Everything that is logged of the iteration that has just been done."""
     for finished in gathered(self.mjrl_env.take_finished()):
-      for episode_return, length in finished:
-        self.returns.append(episode_return)
-        self.lengths.append(length)
+      self.episodes.add(finished)
     if not self.ranks.alone:  # the first one's holds decide the ladder's level for all
       self.mjrl_env.load_curriculum(from_first(self.mjrl_env.save_curriculum()))
     with torch.inference_mode():
@@ -224,25 +222,12 @@ class Runner(OnPolicyRunner):
     scalars |= {f"Loss/{name}": value for name, value in averaged(losses).items()}
     scalars["Loss/learning_rate"] = self.alg.learning_rate
     scalars["Loss/skipped_updates"] = self.alg.skipped_updates
-    if self.returns:
-      scalars["Train/mean_reward"] = statistics.mean(self.returns)
-      scalars["Train/mean_episode_length"] = statistics.mean(self.lengths)
-      if self.first_reward is None:
-        self.first_reward = scalars["Train/mean_reward"]
+    scalars |= self.episodes.scalars()
     scalars["Policy/mean_std"] = float(self.alg.get_policy().output_std.mean().detach())
     return scalars | of_task
 
   def _mark(self) -> None:
-    """Take the world as it is: a run that is stopped within the next iteration goes on from it."""
-    self._learned = {
-      "iteration": self.next_iteration - 1,
-      "env_steps": self.env_steps,
-      "curriculum": self.mjrl_env.save_curriculum(),
-    }
-    if self.ranks.alone:
-      self._world = self._snapshot()
-    elif self.ranks.first:
-      self._learned |= copy.deepcopy(self.alg.save())
+    self.saves.mark(self.next_iteration - 1, self.env_steps)
     self._between_iterations = True
 
   def _fire(self, event: str, *, env: Env | None = None, **more: Any) -> None:
@@ -258,61 +243,16 @@ class Runner(OnPolicyRunner):
       )
     )
 
-  def _is_saved(self) -> bool:
-    """Whether the last finished iteration has its checkpoint."""
-    return self.newest is not None and (
-      checkpoints.iteration_of(self.newest) == self._learned["iteration"]
-    )
-
   def save_checkpoint(self) -> None:
-    """Write `model_<last finished iteration>.pt`, its world before it, and prune older ones.
-
-    The first process does. What cannot be written is said and counted in `failures`, and leaves
-    what was there before.
-    """
-    if not self.ranks.first:
-      return
-    iteration = self._learned["iteration"]
-    path = self.folder / f"model_{iteration}.pt"
-    if self.ranks.alone:
-      with self.failures.survived(WORLD):
-        resume.write(self.folder, iteration, self.identity["backend"], self._world)
-    with self.failures.survived(CHECKPOINT):
-      checkpoints.write(path, self._content())
-      self.newest = path
-      self._written.append(path)
-    if not self._is_saved():
-      return
-    with self.failures.survived(PRUNE):
-      resume.remove_others(self.folder, iteration)
-      checkpoints.prune(self._written, self._keep_last or len(self._written))
-    self._fire("checkpoint", checkpoint=path)
-
-  def _content(self) -> dict[str, Any]:
-    """What every checkpoint holds."""
-    return {**self.alg.save(), **self.identity, **self._learned, "best": self.best}
+    """Write the checkpoint of the last finished iteration; see `Saves.save`."""
+    if path := self.saves.save():
+      self._fire("checkpoint", checkpoint=path)
 
   def restore(self, saved: dict[str, Any], world: dict[str, Any] | None) -> None:
-    """Go on from a checkpoint: networks, optimiser, curricula, and the iteration after its last.
-
-    Args:
-      saved: the checkpoint.
-      world: what `resume.read` gave; None lets the episodes start anew.
-    """
-    self.alg.load(saved, None, strict=True)
+    """Go on from a checkpoint, with the iteration after its last; see `Saves.restore`."""
+    self.saves.restore(saved, world)
     self.next_iteration = saved["iteration"] + 1
     self.env_steps = saved["env_steps"]
-    self.mjrl_env.load_curriculum(saved["curriculum"])
-    # With another weight or noise, what was the best is of another scale.
-    self.best = saved.get("best") if saved["task"] == self.identity["task"] else None
-    if world is not None:
-      self.mjrl_env.load(world["env"])
-      self.alg.load_memory(world["memory"])
-      torch.set_rng_state(world["torch_rng"])
-      if "cuda_rng" in world:
-        torch.cuda.set_rng_state(world["cuda_rng"], self.device)
-      self.returns.extend(world["returns"])
-      self.lengths.extend(world["lengths"])
 
   @property
   def _steps_per_iteration(self) -> int:
@@ -333,16 +273,3 @@ class Runner(OnPolicyRunner):
       if self.is_distributed
       else None
     )
-
-  def _snapshot(self) -> dict[str, Any]:
-    """The world as it is, what the networks remember of it, and what draws random numbers."""
-    world = {
-      "env": self.mjrl_env.save(),
-      "memory": self.alg.save_memory(),
-      "torch_rng": torch.get_rng_state(),
-      "returns": list(self.returns),
-      "lengths": list(self.lengths),
-    }
-    if self.device.startswith("cuda"):
-      world["cuda_rng"] = torch.cuda.get_rng_state(self.device)
-    return world

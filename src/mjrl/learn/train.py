@@ -14,12 +14,13 @@ from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.distributed import check_alike, from_first, others_reachable, stop_agreed
-from mjrl.learn.evaluation import check_best_metric, num_eval_envs, open_evaluation
-from mjrl.learn.failures import CHECKPOINT, CONSOLE, SUMMARY
+from mjrl.learn.ending import say_farewell, show_profile, summary
+from mjrl.learn.evaluation import Evaluation, check_evaluation, num_eval_envs, open_evaluation
+from mjrl.learn.failures import SUMMARY, Failures
 from mjrl.learn.interrupts import StopAsked
-from mjrl.learn.moments import RunEvents, check_can_fire
+from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
-from mjrl.learn.profile import Profile, table, write_report
+from mjrl.learn.profile import Profile
 from mjrl.learn.run_config import run_config
 from mjrl.learn.run_folder import new_run_folder, write_run, write_summary
 from mjrl.learn.runner import Runner
@@ -67,54 +68,29 @@ def train(
     departures: each way in which the run differs from the task's page, in words.
 
   Returns:
-    The exit code: 0; 1 if the last checkpoint or the summary could not be written; 128 + the number
-    of the signal that stopped it.
+    The exit code: 0; 1 if the last checkpoint, the summary or the profile could not be written;
+    128 + the number of the signal that stopped it.
 
   Raises:
     ValueError: the checkpoint is broken or does not fit, the recipe's memory does not go with the
-      number of envs, no evaluation could find the best, or an event could never fire; nothing has
-      been built by then.
+      number of envs, no evaluation would come or could find the best, or an event could never
+      fire; nothing has been built by then.
     ConnectionError: another process of the run is gone.
   """
-  check_can_fire(task.events, options.eval_every)
-  if options.eval_every is not None:
-    check_best_metric(task, options.best_metric)
   ranks = resolved.ranks
+  recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs, ranks.world_size)
+  identity = _identity(task, recipe, resolved, overrides or {})
+  saved = _saved(checkpoint, identity) if ranks.first else None
+  seed, checkpoint, saved = from_first((seed, checkpoint, saved))
+  first = saved["iteration"] + 1 if saved else 0
+  iterations = max_iterations or recipe.max_iterations
+  check_evaluation(
+    task, options.eval_every, options.best_metric, first=first, iterations=iterations
+  )
+  check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
   if not ranks.first:
     options = Options()
-  recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs, ranks.world_size)
-  identity = {"task": describe(task), "recipe": describe(recipe), "backend": resolved.name}
-  identity["set"] = dict(overrides or {})
-  del identity["task"]["recipes"]  # the one that is used stands beside it
-  saved = None
-  if checkpoint is not None and ranks.first:
-    saved = checkpoints.read(checkpoint)
-    checkpoints.check_networks(checkpoint, saved, identity["task"], identity["recipe"])
-  seed, checkpoint, saved = from_first((seed, checkpoint, saved))
-  iterations = max_iterations or recipe.max_iterations
-  check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
-
-  model = compile_scene(task)
-  check_room(
-    resolved,
-    model,
-    beside=_rollout_bytes_per_env(task, recipe),
-    more_envs=num_eval_envs(options, resolved.num_envs),
-  )
-  of_networks, of_env, of_evaluation = streams(seed, 3, ranks.rank)
-  torch.manual_seed(of_networks)
-  env = Env(
-    task,
-    open_backend(resolved, model),
-    of_env,
-    history=recipe.history,
-    anneal=recipe.curriculum,
-    spread_starts=True,
-    leads=ranks.first,
-  )
-  evaluation = open_evaluation(
-    task, resolved, model, of_evaluation, history=recipe.history, options=options
-  )
+  env, evaluation = _build(task, resolved, recipe, seed, options)
   if stop_agreed(stop):
     print("stopped before the run began: no folder was made")
     return stop.exit_code
@@ -141,81 +117,152 @@ def train(
     "task": identity["task"],
     "recipe": identity["recipe"],
   }
+  failures = Failures()
+  if ranks.first:
+    write_run(folder, config, record)
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger, config | record) if ranks.first else [],
+    sinks=open_sinks(folder, options.logger, config | record, failures) if ranks.first else [],
     events=RunEvents(task.events),
     ranks=ranks,
     evaluation=evaluation,
     keep_last=options.keep_last,
+    failures=failures,
   )
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
-    world, why = None, f"this run has {ranks.world_size} processes"
-    if ranks.alone:
-      world, why = resume.read(
-        checkpoint,
-        saved["iteration"],
-        resolved.name,
-        resolved.num_envs,
-        memory=recipe.memory is not None,
-      )
-    runner.restore(saved, world)
-    print(
-      f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
-      f"through {runner.next_iteration + iterations - 1}; "
-      + (f"episodes start anew: {why}" if why else "the world goes on where it was")
-    )
-    for part in ("task", "recipe"):
-      for line in differences(saved[part], identity[part]):
-        print(f"the checkpoint's {part} was another: {line}")
-    if saved.get("best") and not runner.best:
-      print("the best evaluation is looked for anew: the one before was of another task")
-    print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
+    _resume(runner, checkpoint, saved, identity, resolved, iterations)
   eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
   if runner.next_iteration + iterations < eased_until:
     print(
       f"this run ends before iteration {eased_until}, from which on every reward is the task's "
       "own: the policy will have learned on eased ones"
     )
-  if ranks.first:
-    write_run(folder, config, record)
   print(f"run folder: {folder}")
   profile = Profile(env.device) if options.profile else None
-  if profile:
-    profile.attach(runner)
   began = time.time()
-  window = None if options.headless else open_window(env)
   failed = None
   try:
-    with TensorBoard(folder, options.tensorboard_port), others_reachable():
-      runner.learn(
-        iterations,
-        stop=lambda: bool(stop),
-        after_step=(lambda: window.draw(env)) if window else (lambda: None),
-        agreed=None if ranks.alone else lambda: stop_agreed(stop),
-      )
+    _learn(runner, iterations, options, stop, profile)
   except BaseException as error:
     failed = f"{type(error).__name__}: {error}"
     raise
+  finally:
+    end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
+    if ranks.first:
+      found = summary(runner, resolved, seed, time.time() - began)
+      with failures.survived(SUMMARY):
+        write_summary(folder, found | {"departures": list(departures)} | end)
+    say_farewell(runner, stop.signal.name if stop.signal else failed)
+    if profile:
+      show_profile(runner, profile, options.profile_output)
+  return failures.exit_code or stop.exit_code
+
+
+def _identity(
+  task: Task, recipe: Recipe, resolved: Resolved, overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+  """What every checkpoint of the run says about it, in plain values."""
+  described = describe(task)
+  del described["recipes"]  # the one that is used stands beside it
+  return {
+    "task": described,
+    "recipe": describe(recipe),
+    "backend": resolved.name,
+    "set": dict(overrides),
+  }
+
+
+def _saved(checkpoint: Path | None, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+  """The checkpoint to go on from, if there is one; it fits."""
+  if checkpoint is None:
+    return None
+  saved = checkpoints.read(checkpoint)
+  checkpoints.check_networks(checkpoint, saved, identity["task"], identity["recipe"])
+  return saved
+
+
+def _build(
+  task: Task, resolved: Resolved, recipe: Recipe, seed: int, options: Options
+) -> tuple[Env, Evaluation | None]:
+  """The envs to learn in and to evaluate in; torch's own stream is the networks' from here on."""
+  model = compile_scene(task)
+  check_room(
+    resolved,
+    model,
+    beside=_rollout_bytes_per_env(task, recipe),
+    more_envs=num_eval_envs(options, resolved.num_envs),
+  )
+  of_networks, of_env, of_evaluation = streams(seed, 3, resolved.ranks.rank)
+  torch.manual_seed(of_networks)
+  env = Env(
+    task,
+    open_backend(resolved, model),
+    of_env,
+    history=recipe.history,
+    anneal=recipe.curriculum,
+    spread_starts=True,
+    leads=resolved.ranks.first,
+  )
+  evaluation = open_evaluation(
+    task, resolved, model, of_evaluation, history=recipe.history, options=options
+  )
+  return env, evaluation
+
+
+def _resume(
+  runner: Runner,
+  checkpoint: Path,
+  saved: dict[str, Any],
+  identity: Mapping[str, Any],
+  resolved: Resolved,
+  iterations: int,
+) -> None:
+  """Go on from a checkpoint, and say how, and from what that is not as it is now."""
+  world, why = None, f"this run has {resolved.ranks.world_size} processes"
+  if resolved.ranks.alone:
+    world, why = resume.read(
+      checkpoint,
+      saved["iteration"],
+      resolved.name,
+      resolved.num_envs,
+      memory=runner.recipe.memory is not None,
+    )
+  runner.restore(saved, world)
+  print(
+    f"resumed {checkpoint} at iteration {runner.next_iteration}; running {iterations} more, "
+    f"through {runner.next_iteration + iterations - 1}; "
+    + (f"episodes start anew: {why}" if why else "the world goes on where it was")
+  )
+  for part in ("task", "recipe"):
+    for line in differences(saved[part], identity[part]):
+      print(f"the checkpoint's {part} was another: {line}")
+  if saved.get("best") and not runner.saves.best:
+    print("the best evaluation is looked for anew: the one before was of another task")
+  print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
+
+
+def _learn(
+  runner: Runner, iterations: int, options: Options, stop: StopAsked, profile: Profile | None
+) -> None:
+  """The learning itself, shown and timed as the options ask for."""
+  if profile:
+    profile.attach(runner)
+  env = runner.mjrl_env
+  window = None if options.headless else open_window(env)
+  try:
+    with TensorBoard(runner.folder, options.tensorboard_port), others_reachable():
+      runner.learn(
+        iterations, stop=stop, after_step=(lambda: window.draw(env)) if window else lambda: None
+      )
   finally:
     if profile:
       profile.end()
     if window:
       window.close()
-    end = {"stopped_by": stop.signal.name if stop.signal else None, "failed": failed}
-    if ranks.first:
-      summary = _summary(runner, resolved, seed, time.time() - began)
-      with runner.failures.survived(SUMMARY):
-        write_summary(folder, summary | {"departures": list(departures)} | end)
-    with runner.failures.survived(CONSOLE):
-      _farewell(task.name, runner, stop.signal.name if stop.signal else failed)
-      if profile:
-        _show_profile(profile, options.profile_output)
-  return runner.failures.exit_code or stop.exit_code
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
@@ -226,62 +273,3 @@ def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:
   copies = 3  # as stored, as shuffled into mini-batches, as activations of the first layers
   numbers = frames * numbers_per_frame + (recipe.memory.numbers if recipe.memory else 0)
   return 4 * copies * recipe.rollout_steps * numbers * len(task.observations)
-
-
-def _summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dict[str, Any]:
-  log, env = runner.last_log, runner.mjrl_env
-  tracking = {
-    name: {"reached": log.get(f"Episode_Reward/{name}"), "weight": env.task.rewards[name].weight}
-    for name in env.rewards.rows
-    if name.startswith("track_")
-  }
-  return {
-    "task": env.task.name,
-    "backend": resolved.name,
-    "processes": resolved.ranks.world_size,
-    "num_envs": resolved.num_envs,
-    "memory": describe(runner.recipe.memory),
-    "seed": seed,
-    "iterations": runner.next_iteration,
-    "env_steps": runner.env_steps,
-    "wall_s": round(wall_s, 1),
-    "reward_first": runner.first_reward,
-    "reward_last": log.get("Train/mean_reward"),
-    "tracking": tracking,
-    "eased_rewards": {
-      number: {"own": own, "used": used} for number, (own, used) in env.rewards.eased().items()
-    },
-    "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
-    "evaluation": {k: v for k, v in log.items() if k.startswith("eval/")},
-    "action_std": log.get("Policy/mean_std"),
-    "updates_skipped": runner.alg.skipped_updates,
-    "file_failures": dict(runner.failures.counts),
-    "lost": {f"{what}; cure: {cure}": count for (what, cure), count in env.lost.items()},
-    "checkpoint": runner.newest.name if runner.newest else None,
-    "best": runner.best,
-  }
-
-
-def _show_profile(profile: Profile, path: Path | None) -> None:
-  report = profile.report()
-  print(table(report))
-  if path is not None:
-    write_report(path, report)
-    print(f"profile: {path}")
-
-
-def _farewell(task: str, runner: Runner, ended_by: str | None) -> None:
-  if CHECKPOINT in runner.failures.open:
-    whole = f"the newest whole one is {runner.newest}" if runner.newest else "there is none"
-    print(f"the last checkpoint could not be written; {whole}")
-    return
-  if runner.newest is None:
-    print("stopped before the first iteration was done: there is no checkpoint")
-    return
-  print(f"{f'stopped by {ended_by}' if ended_by else 'done'}: {runner.newest}")
-  if runner.best:
-    print("best: {metric} {value:.4g} at iteration {iteration}".format(**runner.best))
-  print(
-    "a finished run is not a result; measure it: "
-    f"python scripts/play.py --task {task} --headless --measure"
-  )

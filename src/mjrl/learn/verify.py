@@ -24,7 +24,7 @@ from mjrl.sim.resolve import Resolved
 NUM_ENVS = 32
 _ROLLOUT_STEPS, _ITERATIONS, _STOP_AFTER = 24, 10, 5
 
-_CONSTANT = ("task", "recipe", "backend")  # what a checkpoint says about its run
+_CONSTANT = ("task", "recipe", "backend", "set")  # what a checkpoint says about its run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from mjrl.learn.failures import Failures
 from mjrl.learn.sinks.csv_file import CsvFile
 from mjrl.learn.sinks.event_file import EventFile
 from mjrl.learn.sinks.wandb_run import WandbRun
@@ -21,12 +22,34 @@ class Sink(Protocol):
     ...
 
 
-class Droppable:
-  """A sink that is dropped when it fails, with a line that says so: curves are not worth a run."""
+class LocalFile:
+  """A sink of the run's folder: an iteration that it cannot take is lost, and the next is tried."""
 
-  def __init__(self, what: str, open_sink: Callable[[], Sink]) -> None:
-    """Open it; `what` is its name in the line."""
-    self._what = what
+  def __init__(self, name: str, sink: Sink, failures: Failures) -> None:
+    """Guard a sink that stays whole when it fails; `name` is what is said of it."""
+    self._what, self._sink, self._failures = f"write {name}", sink, failures
+
+  def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
+    """See `Sink.write`."""
+    with self._failures.survived(self._what):
+      self._sink.write(iteration, scalars)
+
+  def close(self) -> None:
+    """See `Sink.close`."""
+    with self._failures.survived(self._what):
+      self._sink.close()
+
+
+class Droppable:
+  """A service that is dropped for good when it fails, with a line: curves are not worth a run.
+
+  What it raises, and whether it can be asked again, is its own affair; it may be in another process
+  that is gone.
+  """
+
+  def __init__(self, name: str, open_sink: Callable[[], Sink], failures: Failures) -> None:
+    """Open it; `name` is what is said of it."""
+    self._name, self._failures = name, failures
     self._sink: Sink | None = None
     self._try(lambda: setattr(self, "_sink", open_sink()))
 
@@ -43,24 +66,28 @@ class Droppable:
   def _try(self, work: Callable[[], None]) -> None:
     try:
       work()
-    except Exception as error:  # a full disk, a network that is gone, whatever wandb raises
+    except Exception as error:  # a network that is gone, whatever wandb raises
       self._sink = None
       why = " ".join(str(error).split()) or type(error).__name__
-      print(f"{self._what}: not written from here on, the run goes on: {why}", flush=True)
+      line = f"{self._name}: not written from here on, the run goes on: {why}"
+      self._failures.add(f"write to {self._name}", why, line)
 
 
-def open_sinks(folder: Path, logger: str, config: Mapping[str, Any]) -> list[Sink]:
+def open_sinks(
+  folder: Path, logger: str, config: Mapping[str, Any], failures: Failures
+) -> list[Sink]:
   """The sinks of a run.
 
   Args:
     folder: of the run.
-    logger: one of `mjrl.learn.options.LOGGERS`.
+    logger: "wandb" to have that beside the files.
     config: what the run is, in plain values, for a logger that shows it beside the curves.
+    failures: of the run, which count what a sink could not keep.
   """
   sinks: list[Sink] = [
-    Droppable("TensorBoard's event file", lambda: EventFile(folder)),
-    Droppable("scalars.csv", lambda: CsvFile(folder)),
+    LocalFile("TensorBoard's event file", EventFile(folder), failures),
+    LocalFile("scalars.csv", CsvFile(folder), failures),
   ]
   if logger == "wandb":
-    sinks.append(Droppable("Weights & Biases", lambda: WandbRun(folder, config)))
+    sinks.append(Droppable("Weights & Biases", lambda: WandbRun(folder, config), failures))
   return sinks

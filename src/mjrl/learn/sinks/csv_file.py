@@ -14,30 +14,31 @@ class CsvFile:
   """A row per iteration and a column per scalar, in the order in which they first appeared.
 
   Numbers stand at full precision; a scalar that an iteration has not is an empty cell.  Whenever
-  the run is killed, the file holds every row that was written, and nothing but whole rows.
+  the run is killed, the file holds every row that was written, and nothing but whole rows; a row
+  that cannot be written leaves it as it was.
   """
 
   def __init__(self, folder: Path) -> None:
-    """Begin a file in a run's folder."""
+    """Of a run's folder, in which the first row begins the file."""
     self._path = folder / NAME
     self._columns = ["iteration"]
-    self._header = _line(self._columns)
-    write_bytes(self._path, self._header)
+    self._header = b""  # as it stands in the file
 
   def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
     """See `Sink.write`."""
     new = [name for name in scalars if name not in self._columns]
-    self._columns += new
-    row = _line([str(iteration), *(_cell(scalars, name) for name in self._columns[1:])])
-    if not new:
+    columns = self._columns + new
+    row = _line([str(iteration), *(_cell(scalars, name) for name in columns[1:])])
+    if self._header and not new:
       append_bytes(self._path, row)
       return
     # The new row goes into the file that takes the old one's place: between a rewritten file and a
     # row appended to it, a kill would lose the row.
-    rows = self._path.read_bytes()[len(self._header) :]
+    rows = self._path.read_bytes()[len(self._header) :] if self._header else b""
     rows = rows.replace(b"\n", b"," * len(new) + b"\n")
-    self._header = _line(self._columns)
-    write_bytes(self._path, self._header + rows + row)
+    header = _line(columns)
+    write_bytes(self._path, header + rows + row)
+    self._columns, self._header = columns, header
 
   def close(self) -> None:
     """See `Sink.close`."""

@@ -15,25 +15,30 @@ from mjrl.learn.atomic import append_bytes, write_bytes
 
 
 class EventFile:
-  """A record per iteration, written when it is given.
+  """A record per iteration, written when it is given; one that cannot be leaves the file whole.
 
   TensorBoard's own writer does that in a thread: a full disk is then met where nobody can say so,
   and a run that is killed loses what the thread had not yet written.
   """
 
   def __init__(self, folder: Path) -> None:
-    """Begin a file in a run's folder."""
+    """Of a run's folder, in which the first record begins the file."""
     now_s = time.time()
     # TensorBoard finds the files by "tfevents", and reads those of a folder in the order of names.
     name = f"events.out.tfevents.{int(now_s)}.{socket.gethostname()}.{os.getpid()}"
     self._path = folder / name
-    write_bytes(self._path, _record(Event(wall_time=now_s, file_version="brain.Event:2")))
+    self._head = _record(Event(wall_time=now_s, file_version="brain.Event:2"))
+    self._begun = False
 
   def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
     """See `Sink.write`."""
     values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
     event = Event(wall_time=time.time(), step=iteration, summary=Summary(value=values))
-    append_bytes(self._path, _record(event))
+    if self._begun:
+      append_bytes(self._path, _record(event))
+    else:
+      write_bytes(self._path, self._head + _record(event))
+      self._begun = True
 
   def close(self) -> None:
     """See `Sink.close`."""
