@@ -100,6 +100,7 @@ def test_a_run_leaves_its_files(run, capsys):
   ):
     assert out.count(f"{label}:") == 2, label
   assert "Learning iteration 0/1" in out and "Learning iteration 1/1" in out
+  assert "Updates skipped" not in out  # which is a line where there are any
   assert str(folder / "model_1.pt") in out
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+import yaml
 
 from mjrl.learn import checkpoints
 from mjrl.learn.interrupts import StopAsked
@@ -44,6 +45,8 @@ def test_a_training_on_warp_leaves_its_files_and_can_be_resumed(on_warp, capsys)
   before = checkpoints.read(first / "model_1.pt")
   assert all(v.isfinite().all() for v in before["actor_state_dict"].values())
   assert "24 contacts and 80 constraint rows per env (given)" in capsys.readouterr().out
+  config = yaml.safe_load((first / "run.yaml").read_text())
+  assert (config["nconmax"], config["njmax"]) == (24, 80)  # or a repeated run would measure anew
   second = on_warp(checkpoint=first / "model_1.pt", max_iterations=1)
   assert "the world goes on where it was" in capsys.readouterr().out
   after = checkpoints.read(second / "model_2.pt")["actor_state_dict"]
