@@ -82,9 +82,10 @@ def test_every_run_leaves_a_row(tmp_path):
   assert table[2].split()[:3] == ["jumper.tripod", "7", "1"] and first["folder"] in table[2]
 
 
-def test_a_stop_stops_the_run_and_the_sweep(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["SIGINT", "SIGHUP"])
+def test_a_stop_stops_the_run_and_the_sweep(tmp_path, number):
   # Guards: Ctrl-C that ends one run of a hundred, one that is lost without a checkpoint, and a
-  # training that goes on after its sweep.
+  # training that goes on after its sweep, as after a terminal that was closed.
   content = {**FILE, "max_iterations": 100_000, "sweep": {"seed": [1, 2]}}
   (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(content))
   process = start(tmp_path)
@@ -92,13 +93,19 @@ def test_a_stop_stops_the_run_and_the_sweep(tmp_path):
     if "Learning iteration 2/" in line:
       (child,) = psutil.Process(process.pid).children()
       assert os.getpgid(child.pid) != process.pid  # or a terminal asks it too, and twice is at once
-      process.send_signal(signal.SIGINT)
+      if number == signal.SIGHUP:
+        process.stdout.close()  # as of a terminal: who prints fails
+      process.send_signal(number)
       break
-  out, _ = process.communicate(timeout=60)
-  assert process.returncode == 130, out
-  assert "run 2 of 2" not in out and "stopped by SIGINT" in out
+  if number == signal.SIGHUP:
+    process.wait(timeout=60)
+  else:
+    out, _ = process.communicate(timeout=60)
+    assert "run 2 of 2" not in out and "stopped by SIGINT" in out
+  assert process.returncode == 128 + number
+  assert not child.is_running()
   first, second = results(tmp_path)
-  assert (first["exit_code"], second["exit_code"]) == (130, None)
+  assert (first["exit_code"], second["exit_code"]) == (128 + number, None)
   assert list(Path(first["folder"]).glob("model_*.pt"))
 
 
@@ -131,7 +138,11 @@ def test_a_dry_run_lists_the_runs(called, tmp_path, capsys):
     ("sweep: {seed: [1]}\nseed: 3", [], "seed is swept and set"),
     ("sweep: {seed: [1]}", ["--seed", "2"], "--seed is given, and some.yaml sweeps it"),
     ("sweep: {episode_s: [1, 2]}", ["--set", "episode_s=3"], "--set has another value for it"),
-    ("sweep: {log_dir: [a, b]}", [], "log_dir cannot be swept"),
+    (
+      "sweep: {log_dir: [a, b]}",
+      [],
+      "log_dir cannot be swept: the table of a sweep lies in it; give --log_dir",
+    ),
     ("sweep: 3", [], "sweep must be a mapping"),
   ],
 )
