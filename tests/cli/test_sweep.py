@@ -33,11 +33,11 @@ def fail_at(moment, *, iteration):
 """
 
 
-def start(tmp_path, *argv):
+def start(tmp_path, *argv, out=subprocess.PIPE):
   environ = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
   return subprocess.Popen(
     [sys.executable, "-u", str(SCRIPT), "--config", "sweep.yaml", *argv],
-    stdout=subprocess.PIPE,
+    stdout=out,
     stderr=subprocess.STDOUT,
     text=True,
     cwd=tmp_path,
@@ -82,10 +82,9 @@ def test_every_run_leaves_a_row(tmp_path):
   assert table[2].split()[:3] == ["jumper.tripod", "7", "1"] and first["folder"] in table[2]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["SIGINT", "SIGHUP"])
-def test_a_stop_stops_the_run_and_the_sweep(tmp_path, number):
+def test_a_stop_stops_the_run_and_the_sweep(tmp_path):
   # Guards: Ctrl-C that ends one run of a hundred, one that is lost without a checkpoint, and a
-  # training that goes on after its sweep, as after a terminal that was closed.
+  # training that goes on after its sweep.
   content = {**FILE, "max_iterations": 100_000, "sweep": {"seed": [1, 2]}}
   (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(content))
   process = start(tmp_path)
@@ -93,20 +92,32 @@ def test_a_stop_stops_the_run_and_the_sweep(tmp_path, number):
     if "Learning iteration 2/" in line:
       (child,) = psutil.Process(process.pid).children()
       assert os.getpgid(child.pid) != process.pid  # or a terminal asks it too, and twice is at once
-      if number == signal.SIGHUP:
-        process.stdout.close()  # as of a terminal: who prints fails
-      process.send_signal(number)
+      process.send_signal(signal.SIGINT)
       break
-  if number == signal.SIGHUP:
-    process.wait(timeout=60)
-  else:
-    out, _ = process.communicate(timeout=60)
-    assert "run 2 of 2" not in out and "stopped by SIGINT" in out
-  assert process.returncode == 128 + number
-  assert not child.is_running()
+  out, _ = process.communicate(timeout=60)
+  assert process.returncode == 130, out
+  assert "run 2 of 2" not in out and "stopped by SIGINT" in out
   first, second = results(tmp_path)
-  assert (first["exit_code"], second["exit_code"]) == (128 + number, None)
+  assert (first["exit_code"], second["exit_code"]) == (130, None)
   assert list(Path(first["folder"]).glob("model_*.pt"))
+
+
+def test_a_closed_terminal_stops_them_too(tmp_path):
+  # Guards: a training that goes on, unseen, when its sweep has hung up; and a sweep that fails
+  # because it can print no more.
+  content = {**FILE, "max_iterations": 100_000, "sweep": {"seed": [1, 2]}}
+  (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(content))
+  ours, theirs = os.openpty()
+  process = start(tmp_path, out=theirs)
+  os.close(theirs)
+  with open(ours, encoding="utf-8") as terminal:
+    next(line for line in terminal if "Learning iteration 2/" in line)
+    (child,) = psutil.Process(process.pid).children()
+  process.send_signal(signal.SIGHUP)
+  assert process.wait(timeout=60) == 129
+  first, second = results(tmp_path)
+  assert (first["exit_code"], second["exit_code"]) == (129, None)
+  assert not child.is_running() and list(Path(first["folder"]).glob("model_*.pt"))
 
 
 def test_a_dry_run_lists_the_runs(called, tmp_path, capsys):
