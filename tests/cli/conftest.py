@@ -73,7 +73,7 @@ def write_checkpoint(called):
   def write(path, task="hop.flat", overrides=None, **recipe):
     page = tasks.build(task)
     trained = replace(page.recipes["native"], **recipe)
-    saved = {"actor_state_dict": {}, "backend": "native:cpu", "curriculum": {}}
+    saved = {"actor_state_dict": {}, "backend": "native:cpu", "curriculum": {}, "iteration": 1}
     saved |= {"task": describe(page), "recipe": describe(trained), "set": overrides or {}}
     path.parent.mkdir(parents=True, exist_ok=True)
     checkpoints.write(path, saved)
