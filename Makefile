@@ -19,13 +19,18 @@ TRAIN_FLAGS := $(if $(NUM_ENVS),--num_envs $(NUM_ENVS)) \
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make train    install, train TASK=$(TASK), then replay it with the measurement on"
-	@echo "              TASK= NUM_ENVS= MAX_ITERATIONS= ARGS='more train flags' PLAY_ARGS='more play flags'"
-	@echo "make test     install, run every test"
+	@echo "make train    install; train TASK=$(TASK); replay it with the measurement on"
+	@echo "make test     install; run every test"
 	@echo "make check    formatter, linter, types, tests"
 	@echo "make format   format the code"
 	@echo "make clean    remove .venv and caches (logs/ stays)"
+	@echo
+	@echo "variables of make train: TASK=jumper.flat NUM_ENVS=64 MAX_ITERATIONS=100"
+	@echo "  ARGS='--seed 1' for more flags of the training, PLAY_ARGS='--num_envs 16' of the replay"
 	@echo "PYTHON=python3.12 chooses the interpreter that .venv is made with"
+	@echo
+	@echo "then, with .venv/bin/python: scripts/train.py, scripts/play.py, scripts/export.py and"
+	@echo "-m mjrl verify, each with --help; see README.md"
 
 install: $(STAMP)
 

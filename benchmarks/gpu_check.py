@@ -69,8 +69,7 @@ def machine(resolved: Resolved) -> dict[str, Any]:
   import torch
   import warp as wp
 
-  from mjrl.names import version_of
-  from mjrl.sim.versions import TESTED, versions_in_doubt
+  from mjrl.sim.versions import TESTED, versions_in_doubt, versions_of
 
   wp.config.log_level = wp.LOG_WARNING
   wp.init()
@@ -79,7 +78,7 @@ def machine(resolved: Resolved) -> dict[str, Any]:
     "device": torch.cuda.get_device_name(resolved.device) if cuda else "CPU",
     "driver": wp.get_cuda_driver_version(),
     "CUDA graphs": resolved.cuda_graphs or "as on the CPU",
-    "versions": {name: version_of(name) for name in (*TESTED, "torch")},
+    "versions": versions_of((*TESTED, "torch")),
     "in doubt": versions_in_doubt(),
   }
 

@@ -9,6 +9,8 @@ import pytest
 
 from mjrl import tasks
 from mjrl.cli import planned, play, prepare
+from mjrl.envs.describe import describe
+from mjrl.learn import checkpoints
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,6 +64,21 @@ def called(monkeypatch):
     monkeypatch.setattr(module, "start_torch", calls.torch_threads.append)
   monkeypatch.setattr(prepare.sys, "platform", "linux")
   return calls
+
+
+@pytest.fixture
+def write_checkpoint(called):
+  """Write what a run of a task leaves, on native:cpu, with other numbers in its recipe."""
+
+  def write(path, task="hop.flat", overrides=None, **recipe):
+    page = tasks.build(task)
+    trained = replace(page.recipes["native"], **recipe)
+    saved = {"actor_state_dict": {}, "backend": "native:cpu", "curriculum": {}, "iteration": 1}
+    saved |= {"task": describe(page), "recipe": describe(trained), "set": overrides or {}}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    checkpoints.write(path, saved)
+
+  return write
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """Configuration files and --set: what they say arrives, and what they could not mean is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from mjrl import tasks
 from mjrl.cli import play, train
-from mjrl.learn import checkpoints
+from mjrl.envs.recipe import RECURRENT, Memory
+from mjrl.envs.task import term
+from mjrl.envs.terms import terminations
 
 TASK = ["--task", "hop.flat"]
 
@@ -106,8 +110,8 @@ def test_a_value_like_the_tasks_own_is_no_departure(called):
     ("best_metric: x", "best_metric in some.yaml has no effect without --eval_every"),
     ("seed: 1\nseed: 2", "some.yaml: line 2: the key 'seed' stands twice"),
     ("num_envs: 1\nnum-envs: 2", "the key 'num_envs' stands twice"),
-    ("- a", "a configuration is a mapping of keys to values"),
-    ("", "a configuration is a mapping of keys to values"),
+    ("- a", "some.yaml holds ['a']; a configuration is a mapping of keys to values"),
+    ("", "some.yaml holds nothing; a configuration is a mapping of keys to values"),
     ("set: 3", "some.yaml: set must be a mapping, and is 3"),
     ("set: {episode_s: x}", 'set in some.yaml: episode_s: "x" does not do'),
     ("set: {rewards: {fot_slip: {weight: 1}}}", "did you mean 'foot_slip'"),
@@ -179,18 +183,15 @@ def test_what_would_not_change_a_replay_is_refused(called, capsys, argv, says):
   assert says in capsys.readouterr().err and not called.play
 
 
-def test_a_checkpoint_brings_its_overrides(called, tmp_path, capsys):
+def test_a_checkpoint_brings_its_overrides(called, tmp_path, capsys, write_checkpoint):
   # Guards: a policy that is replayed, or trained on, on other numbers than it learned with.
-  (tmp_path / "run").mkdir()
   inherited = {
     "action.scale_rad": 0.3,
     "episode_s": 5.0,
     "rewards.upright.variance": 0.5,
     "recipe.learning_rate": 1e-3,
   }
-  saved = {"actor_state_dict": {}, "task": {}, "backend": "native:cpu", "set": inherited}
-  saved |= {"curriculum": {}, "recipe": {"learning_rate": 1e-3, "init_std": 0.5}}
-  checkpoints.write(tmp_path / "run/model_1.pt", saved)
+  write_checkpoint(tmp_path / "run/model_1.pt", overrides=inherited, learning_rate=1e-3)
   argv = [*TASK, "--checkpoint", "run"]
 
   assert play.main([*argv, "--set", "action.scale_rad=0.4"]) == 0
@@ -214,16 +215,105 @@ def test_a_checkpoint_brings_its_overrides(called, tmp_path, capsys):
   assert "the run goes on from what its checkpoint has" in capsys.readouterr().err
 
 
-def test_a_typed_resume_beats_a_files_checkpoint(called, tmp_path):
+def test_a_typed_resume_beats_a_files_checkpoint(called, tmp_path, write_checkpoint):
   # Guards: --resume on top of a run.yaml that goes on from the checkpoint of long ago.
-  saved = {"actor_state_dict": {}, "task": {}, "backend": "native:cpu", "set": {}}
   paths = [tmp_path / "old/model_1.pt", tmp_path / "logs/jumper/hop.flat/new/model_2.pt"]
   for path in paths:
-    checkpoints.write(path, saved)
+    write_checkpoint(path)
   config = write(tmp_path, "task: hop.flat\ncheckpoint: old/model_1.pt")
   for argv in (config, [*config, "--resume"]):
     assert train.main(argv) == 0
   assert [given["checkpoint"].name for given in called.train] == ["model_1.pt", "model_2.pt"]
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_checkpoint_that_does_not_fit_is_refused_at_once(
+  called, tmp_path, capsys, write_checkpoint, dry
+):
+  # Guards: a dry run that welcomes what the run then refuses.
+  write_checkpoint(tmp_path / "wide/model_1.pt", actor_hidden=(512,))
+  write_checkpoint(tmp_path / "other/model_1.pt", task="hop.stairs")
+  assert train.main([*TASK, *dry, "--checkpoint", "wide"]) == 2
+  assert "does not fit this task: recipe.actor_hidden" in capsys.readouterr().err
+  assert play.main([*TASK, *dry, "--checkpoint", "wide"]) == 0  # it replays what was trained
+  for command in (train.main, play.main):
+    assert command([*TASK, *dry, "--checkpoint", "other"]) == 2
+    assert "is of task hop.stairs, not of hop.flat" in capsys.readouterr().err
+  argv = [*TASK, *dry, "--checkpoint", "wide", "--set", "observations.policy.joint_pos.scale=2"]
+  assert play.main(argv) == 2
+  assert "observations.policy.joint_pos.scale: 1.0 -> 2.0" in capsys.readouterr().err
+  assert not called.train and len(called.play) == (0 if dry else 1)
+
+
+@pytest.fixture
+def page_with(monkeypatch, called):
+  """Have the task's page say something else."""
+  build = tasks.build
+
+  def change(recipe=None, **fields):
+    page = build("hop.flat")
+    if recipe:
+      fields["recipes"] = {"native": replace(page.recipes["native"], **recipe)}
+    monkeypatch.setattr(tasks, "build", lambda name: replace(page, name=name, **fields))
+
+  return change
+
+
+def test_what_success_is_needs_evaluations(called, capsys, page_with):
+  # Guards: another bar for success where nothing is ever held against it.
+  page_with(success=term(terminations.fell_over, max_tilt_rad=0.5))
+  easier = ["--set", "success.max_tilt_rad=1"]
+  assert train.main([*TASK, *easier, "--eval_every", "5"]) == 0
+  assert called.train[0]["task"].success.params == {"max_tilt_rad": 1.0}
+  assert train.main([*TASK, *easier]) == 2
+  assert "nothing is evaluated; give --eval_every N" in capsys.readouterr().err
+  assert train.main([*TASK, "--set", "success=null"]) == 2
+  assert play.main([*TASK, "--agent", "zero", *easier]) == 2
+  assert "has no effect: a replay has no success" in capsys.readouterr().err
+  assert len(called.train) == 1 and not called.play
+
+
+def test_recurrent_beside_a_memory_is_refused(
+  called, tmp_path, capsys, page_with, write_checkpoint
+):
+  # Guards: --recurrent that is thought to give the memory that it names, and gives none.
+  gru = Memory(kind="gru", hidden=8, layers=1)
+  page_with(recipe={"memory": gru})
+  assert train.main([*TASK, "--recurrent"]) == 2
+  err = capsys.readouterr().err
+  assert "--recurrent has no effect: the recipe has a memory" in err and '"gru"' in err
+
+  # As a run.yaml has it, and on top of a checkpoint, it repeats what is.
+  record = write(tmp_path, "recurrent: true\nrecord: {processes: 1}")
+  assert train.main([*TASK, *record]) == 0
+  write_checkpoint(tmp_path / "run/model_1.pt")
+  assert train.main([*TASK, "--recurrent", "--checkpoint", "run"]) == 0
+  assert [g["task"].recipes["native"].memory for g in called.train] == [gru, gru]
+
+  page_with(recipe={"memory": RECURRENT})
+  assert train.main([*TASK, "--recurrent"]) == 0
+  page_with()
+  assert train.main([*TASK, "--recurrent", "--set", "recipe.memory=null"]) == 2
+  assert "takes away what --recurrent gives" in capsys.readouterr().err
+
+
+def test_a_number_departs_once_from_its_page(called):
+  # Guards: a banner that says of one number that it becomes 192, and then 8.
+  few = [*TASK, "--num_envs", "8", "--recurrent"]
+  sets = ["rollout_steps=8", "memory.hidden=16", "curriculum.gait_width=null"]
+  argv = [*few, *(word for value in sets for word in ("--set", f"recipe.{value}"))]
+  assert train.main([*argv, "--set", "recipe.epochs=4"]) == 0
+  given = called.train[0]
+  assert given["departures"] == [
+    "recipe.num_envs: 16 -> 8",
+    "recipe.memory: None -> {'kind': 'lstm', 'hidden': 16, 'layers': 1}",
+    "recipe.rollout_steps: 24 -> 8 (--set)",
+    "recipe.curriculum.gait_width: taken out (--set)",
+  ]
+  assert given["task"].recipes["native"].rollout_steps == 8
+  # Back to the page's own number, which the number of envs has changed.
+  assert train.main([*TASK, "--num_envs", "2", "--set", "recipe.rollout_steps=24"]) == 0
+  assert called.train[1]["departures"] == ["recipe.num_envs: 16 -> 2"]
 
 
 def test_a_dry_run_shows_what_would_run(called, tmp_path, capsys):

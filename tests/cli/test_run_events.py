@@ -83,7 +83,7 @@ def test_a_module_that_fails_keeps_its_traceback(configured):
 def test_a_replay_has_no_events_of_a_run(configured, capsys):
   # Guards: an event that is configured for a replay, and never fires.
   assert configured("--agent", "zero", command=play.main) == 2
-  assert "a replay has no events of a run" in capsys.readouterr().err
+  assert "events has no effect here, only in train.py" in capsys.readouterr().err
 
 
 def test_a_name_of_the_tasks_own_is_refused(called, tmp_path, capsys):

@@ -33,11 +33,11 @@ def fail_at(moment, *, iteration):
 """
 
 
-def start(tmp_path, *argv):
+def start(tmp_path, *argv, out=subprocess.PIPE):
   environ = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
   return subprocess.Popen(
     [sys.executable, "-u", str(SCRIPT), "--config", "sweep.yaml", *argv],
-    stdout=subprocess.PIPE,
+    stdout=out,
     stderr=subprocess.STDOUT,
     text=True,
     cwd=tmp_path,
@@ -102,6 +102,24 @@ def test_a_stop_stops_the_run_and_the_sweep(tmp_path):
   assert list(Path(first["folder"]).glob("model_*.pt"))
 
 
+def test_a_closed_terminal_stops_them_too(tmp_path):
+  # Guards: a training that goes on, unseen, when its sweep has hung up; and a sweep that fails
+  # because it can print no more.
+  content = {**FILE, "max_iterations": 100_000, "sweep": {"seed": [1, 2]}}
+  (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(content))
+  ours, theirs = os.openpty()
+  process = start(tmp_path, out=theirs)
+  os.close(theirs)
+  with open(ours, encoding="utf-8") as terminal:
+    next(line for line in terminal if "Learning iteration 2/" in line)
+    (child,) = psutil.Process(process.pid).children()
+  process.send_signal(signal.SIGHUP)
+  assert process.wait(timeout=60) == 129
+  first, second = results(tmp_path)
+  assert (first["exit_code"], second["exit_code"]) == (129, None)
+  assert not child.is_running() and list(Path(first["folder"]).glob("model_*.pt"))
+
+
 def test_a_dry_run_lists_the_runs(called, tmp_path, capsys):
   # Guards: twelve runs where six were meant.
   content = {"task": "hop.flat", "sweep": {"seed": [1, 2], "recipe.learning_rate": [1e-3, 5e-4]}}
@@ -131,7 +149,11 @@ def test_a_dry_run_lists_the_runs(called, tmp_path, capsys):
     ("sweep: {seed: [1]}\nseed: 3", [], "seed is swept and set"),
     ("sweep: {seed: [1]}", ["--seed", "2"], "--seed is given, and some.yaml sweeps it"),
     ("sweep: {episode_s: [1, 2]}", ["--set", "episode_s=3"], "--set has another value for it"),
-    ("sweep: {log_dir: [a, b]}", [], "log_dir cannot be swept"),
+    (
+      "sweep: {log_dir: [a, b]}",
+      [],
+      "log_dir cannot be swept: the table of a sweep lies in it; give --log_dir",
+    ),
     ("sweep: 3", [], "sweep must be a mapping"),
   ],
 )

@@ -3,12 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from mjrl.names import version_of
 from mjrl.sim.resolve import Resolved
-from mjrl.sim.versions import versions_in_doubt
-
-PACKAGES = {"mjrl": "mjrl", "mujoco": "mujoco", "rsl_rl": "rsl-rl-lib", "torch": "torch"}
-WARP_PACKAGES = {"mujoco_warp": "mujoco-warp", "warp": "warp-lang"}
+from mjrl.sim.versions import PACKAGES, WARP_PACKAGES, versions_in_doubt, versions_of
 
 
 def banner(
@@ -43,8 +39,8 @@ def banner(
     for field, reason in resolved.reasons.items()
   }
   warp = resolved.backend == "warp"
-  packages = PACKAGES | (WARP_PACKAGES if warp else {})
-  versions = ", ".join(f"{name} {version_of(dist)}" for name, dist in packages.items())
+  packages = PACKAGES + (WARP_PACKAGES if warp else ())
+  versions = ", ".join(f"{name} {version}" for name, version in versions_of(packages).items())
   doubt = versions_in_doubt() if warp else ""
   threads = str(resolved.threads) if resolved.threads else "none"
   processes = resolved.ranks.world_size

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mjrl import yaml_text
-from mjrl.envs.describe import describe
+from mjrl.envs.describe import describe, differences
 from mjrl.envs.objections import objection
 from mjrl.envs.overrides import apply, merge, plain
 from mjrl.envs.paths import find
@@ -17,14 +17,14 @@ from mjrl.envs.typed import shown
 class Layer:
   """Overrides of one place.
 
-  source     the place in words
-  values     path to value
-  inherited  whether they come with a checkpoint: then one that has lost its effect is dropped
+  source           the place in words
+  values           path to value
+  from_checkpoint  whether they come with one: then one that has lost its effect is dropped
   """
 
   source: str
   values: Mapping[str, Any]
-  inherited: bool = False
+  from_checkpoint: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +47,16 @@ def change(
   engine: str,
   layers: Sequence[Layer],
   refuse: Callable[[str, Any], str] = lambda path, value: "",
+  page: Task | None = None,
 ) -> Changed:
   """Apply layers of overrides.
 
   Args:
-    task: as its page has it.
+    task: to change.
     engine: whose recipe "recipe." stands for.
     layers: the nearest last.
     refuse: why a path could have no effect in this command, or "".
+    page: the task as its page has it, where `task` has another recipe; departures start from it.
 
   Raises:
     ValueError: an override that cannot be, or has no effect, with the place that it came from.
@@ -73,24 +75,23 @@ def change(
     sources |= dict.fromkeys(new, layer)
   for path, value in list(overrides.items()):
     why = objection(task, changed, engine, path)
-    if sources[path].inherited:
+    if sources[path].from_checkpoint:
       if why:
         del overrides[path]
       continue
     why = why or refuse(path, value)
     if why:
       raise ValueError(f"{sources[path].source}: {path}={shown(value)}: {why}")
+  changed = apply(task, engine, overrides)
   return Changed(
-    task=apply(task, engine, overrides),
+    task=changed,
     overrides=overrides,
-    departures=tuple(
-      line for path in overrides if (line := _departure(task, engine, path, overrides, sources))
-    ),
-    inherited={path: value for path, value in overrides.items() if sources[path].inherited},
+    departures=_departures(page or task, changed, engine, overrides, sources),
+    inherited={path: value for path, value in overrides.items() if sources[path].from_checkpoint},
   )
 
 
-def inherited(saved: Mapping[str, Any] | None, engine: str) -> Layer:
+def checkpoint_layer(saved: Mapping[str, Any] | None, engine: str) -> Layer:
   """The overrides of the run that wrote a checkpoint.
 
   Args:
@@ -100,7 +101,7 @@ def inherited(saved: Mapping[str, Any] | None, engine: str) -> Layer:
   values = saved.get("set", {}) if saved else {}
   if saved and saved["backend"].split(":")[0] != engine:
     values = {path: value for path, value in values.items() if not path.startswith("recipe.")}
-  return Layer(source="set by the checkpoint's run", values=values, inherited=True)
+  return Layer(source="set by the checkpoint's run", values=values, from_checkpoint=True)
 
 
 def parse_sets(words: Sequence[str]) -> dict[str, Any]:
@@ -128,15 +129,41 @@ def said(overrides: Mapping[str, Any]) -> str:
   return ", ".join(f"{path}={shown(value)}" for path, value in overrides.items())
 
 
-def _departure(
-  task: Task,
+def _departures(
+  page: Task,
+  changed: Task,
   engine: str,
-  path: str,
   overrides: Mapping[str, Any],
   sources: Mapping[str, Layer],
-) -> str:
-  own, value = describe(find(task, engine, path).value), overrides[path]
-  if own == value:
-    return ""
-  change = "taken out" if isinstance(own, dict) else f"{shown(own)} -> {shown(value)}"
-  return f"{path}: {change} ({sources[path].source})"
+) -> tuple[str, ...]:
+  """A line for each number, from the page's value to the one in force."""
+  told = {path: _own(page, engine, path) for path in overrides}
+  told = {path: own for path, own in told.items() if own is not _ABSENT}
+  lines = []
+  if engine in page.recipes:  # what the number of envs and a memory have changed
+    before, after = (describe(one.recipes[engine]) for one in (page, changed))
+    for line in differences(before, after, "recipe"):
+      path = line.partition(": ")[0]
+      if not any(_overlap(path, other) for other in told):
+        lines.append(line)
+  for path, own in told.items():
+    if own != overrides[path]:
+      change = "taken out" if isinstance(own, dict) else f"{shown(own)} -> {shown(overrides[path])}"
+      lines.append(f"{path}: {change} ({sources[path].source})")
+  return tuple(lines)
+
+
+_ABSENT = object()
+
+
+def _own(page: Task, engine: str, path: str) -> Any:
+  """The page's own value at a path; `_ABSENT` for a part of what the run has been given."""
+  try:
+    return describe(find(page, engine, path).value)
+  except ValueError:
+    return _ABSENT
+
+
+def _overlap(one: str, other: str) -> bool:
+  """Whether one path is the other, or a part of it."""
+  return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

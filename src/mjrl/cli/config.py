@@ -4,6 +4,7 @@ Everything is checked when the file is read: a key that no command looks at is a
 """
 
 import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -17,6 +18,7 @@ from mjrl.names import nearest
 from mjrl.sim.resolve import check_names
 
 SECTIONS = ("set", "events", "sweep", "record")
+_OF_TRAINING = ("events", "sweep")
 _NOT_IN_FILES = ("config", "list", "set")
 
 
@@ -62,16 +64,18 @@ def read_config(path: Path | None, flags: type[CommonFlags]) -> Config:
     return Config()
   content = _read(path)
   sections = {name: _section(path, name, content.get(name, {})) for name in SECTIONS}
-  sweep = sections["sweep"]
-  if sweep and flags is not TrainFlags:
-    raise ValueError(f"{path}: sweep has no effect here; sweeps are for train.py")
+  for name in _OF_TRAINING:
+    if sections[name] and flags is not TrainFlags:
+      raise ValueError(f"{path}: {name} has no effect here, only in train.py; leave it out")
   try:
     return Config(
       name=str(path),
       flags=_flags(flags, {key: content[key] for key in content if key not in SECTIONS}),
       overrides=flat(sections["set"]),
       events=sections["events"],
-      sweep={name: _choices(flags, name, values) for name, values in flat(sweep).items()},
+      sweep={
+        name: _choices(flags, name, values) for name, values in flat(sections["sweep"]).items()
+      },
       record=sections["record"],
     )
   except ValueError as error:
@@ -143,7 +147,11 @@ def _read(path: Path) -> Mapping[Any, Any]:
   except ValueError as error:
     raise ValueError(f"{path}: {error}") from None
   if not isinstance(content, Mapping):
-    raise ValueError(f"{path}: a configuration is a mapping of keys to values, and this is none")
+    found = "nothing" if content is None else reprlib.repr(content)
+    raise ValueError(
+      f"{path} holds {found}; a configuration is a mapping of keys to values: write lines such as "
+      "num_envs: 64"
+    )
   return content
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mjrl import tasks
-from mjrl.cli.changes import change, inherited, said
+from mjrl.cli.changes import change, checkpoint_layer, said
 from mjrl.cli.flags import ExportFlags, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import start_torch, task_entry, without_traceback
@@ -47,7 +47,7 @@ def _run(flags: ExportFlags, argv: Sequence[str]) -> int:
   from mjrl.export.export import export
 
   bare = replace(tasks.build(task), recipes={})  # the policy's own is in its checkpoint
-  changed = change(bare, "", (inherited(checkpoints.read(checkpoint), engine=""),))
+  changed = change(bare, "", (checkpoint_layer(checkpoints.read(checkpoint), engine=""),))
   if changed.inherited:
     print(f"  set by the checkpoint's run: {said(changed.inherited)}", flush=True)
   return export(

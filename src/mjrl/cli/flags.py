@@ -48,7 +48,8 @@ class CommonFlags:
 
   task: Annotated[str | None, _arg("task to run; --list names them", "MJRL_TASK", "NAME")] = None
   config: Annotated[
-    Path | None, _arg("YAML or JSON with flags, set: and events:", "none", "FILE")
+    Path | None,
+    _arg("YAML or JSON with flags and set:, to train events: and sweep: too", "none", "FILE"),
   ] = None
   set: Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],

@@ -5,24 +5,22 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mjrl import tasks
-from mjrl.cli.changes import Changed, Layer, change, inherited, parse_sets
+from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets
 from mjrl.cli.config import Config
 from mjrl.cli.flags import TrainFlags, check
-from mjrl.cli.prepare import Plan, prepare, start_torch
+from mjrl.cli.prepare import SharedPlan, plan_shared, start_torch
 from mjrl.cli.run_events import with_run_events
 from mjrl.cli.settings import apply_settings, read_settings
-from mjrl.envs.describe import describe, differences
+from mjrl.envs.describe import describe
 from mjrl.envs.recipe import RECURRENT, Memory, Recipe, for_envs, with_memory
+from mjrl.envs.task import Task
+from mjrl.envs.typed import shown
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.ranks import ALONE, Ranks
-from mjrl.sim.resolve import Resolved
-
-if TYPE_CHECKING:
-  from mjrl.envs.task import Task
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -43,18 +41,17 @@ class PlannedRun:
 
   flags       with settings and configuration applied
   sources     flag to where its value came from
-  plan        engine, counts, folders
+  config      the configuration file's content
+  shared      engine, counts, folders
   checkpoint  to go on from
-  scaled      how its recipe differs from the page's, for its number of envs and its memory
-  changed     the task with its overrides and events, and what they change
+  changed     the task with its recipe for this run, overrides and events, and what they change
   """
 
   flags: TrainFlags
   sources: Mapping[str, str]
   config: Config
-  plan: Plan
+  shared: SharedPlan
   checkpoint: Path | None
-  scaled: tuple[str, ...]
   changed: Changed
 
   @property
@@ -68,7 +65,7 @@ class PlannedRun:
       keep_last=flags.keep_last,
       logger=flags.logger,
       tensorboard_port=flags.tb_port if flags.tensorboard else None,
-      headless=self.plan.headless,
+      headless=self.shared.headless,
       profile=flags.profile,
       profile_output=flags.profile_output,
     )
@@ -76,20 +73,17 @@ class PlannedRun:
   @property
   def departures(self) -> list[str]:
     """Every way in which the run differs from what the task's page says."""
-    asked, found = self.flags.max_iterations, list(self.scaled)
-    resolved = self.plan.resolved
+    resolved, asked = self.shared.resolved, self.flags.max_iterations
+    found = []
     if not resolved.ranks.alone:
       found.append(f"{resolved.ranks.world_size} processes of {resolved.num_envs} envs each")
-    if (
-      asked is not None
-      and asked != self.changed.task.recipes[self.plan.resolved.backend].max_iterations
-    ):
+    if asked not in (None, self.changed.task.recipes[resolved.backend].max_iterations):
       found.append(f"max_iterations {asked}")
     added = [
       f"events.{name}: {row['call']} at {row['when']} (events in {self.config.name})"
       for name, row in self.config.events.items()
     ]
-    return [*found, *self.changed.departures, *added]
+    return [*self.changed.departures, *found, *added]
 
 
 def plan_run(
@@ -113,27 +107,32 @@ def plan_run(
   if sources.get("resume") == "given" and sources.get("checkpoint") != "given":
     flags = replace(flags, checkpoint=None)  # --resume was typed, the checkpoint is a file's
   check(flags, sources)
-  plan = prepare(flags, sources, flags.num_envs, None, ranks)
+  shared = plan_shared(flags, sources, flags.num_envs, None, ranks)
   checkpoint = saved = None
   if flags.resume or flags.checkpoint is not None:
-    checkpoint = checkpoints.find(plan.log_dir, plan.entry.robot, plan.task, flags.checkpoint)
+    checkpoint = checkpoints.find(shared.log_dir, shared.entry.robot, shared.task, flags.checkpoint)
   _check_wandb(flags)
-  start_torch(plan.resolved.torch_threads)  # first of all that loads it
+  start_torch(shared.resolved.torch_threads)  # first of all that loads it
   from mjrl.learn.evaluation import check_evaluation
 
   if checkpoint is not None:
     saved = checkpoints.read(checkpoint)
-  engine = plan.resolved.backend
+  engine = shared.resolved.backend
   layers = (
-    inherited(saved, engine),
+    checkpoint_layer(saved, engine),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=parse_sets(flags.set)),
   )
-  page = tasks.build(plan.task)
-  of_page = _recipe(page, engine)
-  recipe = _scaled(of_page, plan.resolved, flags.recurrent, saved)
-  scaled = replace(page, recipes={**page.recipes, engine: recipe})
-  changed = change(scaled, engine, layers, _restored(saved))
+  page = tasks.build(shared.task)
+  own = _recipe(page, engine)
+  memory = _memory(own, flags, config, saved)
+  recipe = for_envs(replace(own, memory=None), shared.resolved.num_envs, ranks.world_size)
+  recipe = with_memory(recipe, memory) if memory else recipe
+  task = replace(page, recipes={**page.recipes, engine: recipe})
+  changed = change(task, engine, layers, _without_effect(saved, flags), page)
+  if checkpoint is not None and saved is not None:
+    of_run = describe(changed.task.recipes[engine])
+    checkpoints.check_networks(checkpoint, saved, describe(changed.task), of_run)
   task = with_run_events(changed.task, config.events, config.name)
   check_evaluation(
     task,
@@ -146,14 +145,13 @@ def plan_run(
     flags=flags,
     sources=sources,
     config=config,
-    plan=plan,
+    shared=shared,
     checkpoint=checkpoint,
-    scaled=tuple(differences(describe(of_page), describe(recipe), "recipe")),
     changed=replace(changed, task=task),
   )
 
 
-def _recipe(task: "Task", engine: str) -> Recipe:
+def _recipe(task: Task, engine: str) -> Recipe:
   """The task's recipe for an engine.
 
   Raises:
@@ -166,37 +164,58 @@ def _recipe(task: "Task", engine: str) -> Recipe:
   return task.recipes[engine]
 
 
-def _scaled(
-  recipe: Recipe, resolved: Resolved, recurrent: bool, saved: Mapping[str, Any] | None
-) -> Recipe:
-  """The recipe for this number of envs, with the memory that is asked for or that was trained."""
-  processes = resolved.ranks.world_size
-  scaled = for_envs(replace(recipe, memory=None), resolved.num_envs, processes)
-  memory = recipe.memory
-  if recurrent:
-    memory = memory or RECURRENT
+def _memory(
+  recipe: Recipe, flags: TrainFlags, config: Config, saved: Mapping[str, Any] | None
+) -> Memory | None:
+  """What the networks remember with: as they were trained, else the recipe's, else --recurrent's.
+
+  A run.yaml says `recurrent` of every run with a memory, whoever gave it: there, and on top of a
+  checkpoint with a memory, the flag repeats what is.
+
+  Raises:
+    ValueError: --recurrent, and the recipe has a memory of another kind.
+  """
   trained = (saved or {}).get("recipe", {}).get("memory")
   if trained is not None:
-    memory = Memory(**trained)
-  return with_memory(scaled, memory) if memory else scaled
+    return Memory(**trained)
+  if not flags.recurrent or recipe.memory == RECURRENT:
+    return recipe.memory
+  if recipe.memory is None:
+    return RECURRENT
+  if not config.record:
+    raise ValueError(
+      f"--recurrent has no effect: the recipe has a memory, {shown(recipe.memory)}; leave it out, "
+      "or change that one, as by --set recipe.memory.hidden=32"
+    )
+  return recipe.memory
 
 
-def _restored(saved: Mapping[str, Any] | None) -> Callable[[str, Any], str]:
-  """Refuses numbers of which a resumed run has a later state than the one they start from."""
+def _without_effect(
+  saved: Mapping[str, Any] | None, flags: TrainFlags
+) -> Callable[[str, Any], str]:
+  """Refuses numbers that a resumed run starts from no more, and those that this run never reads."""
 
   def refuse(path: str, value: Any) -> str:
-    if saved is None:
-      return ""
     match path.split("."):
-      case ["recipe", "learning_rate" | "init_std" as name]:
-        then = saved["recipe"][name]
-      case ["recipe", "curriculum", name, "initial"] if name in saved["curriculum"]:
-        then = saved["recipe"]["curriculum"].get(name, {}).get("initial")
-      case _:
-        return ""
-    return "" if value == then else "has no effect: the run goes on from what its checkpoint has"
+      case ["success", *_] if flags.eval_every is None:
+        return "has no effect: nothing is evaluated; give --eval_every N or leave it out"
+      case ["recipe", "memory"] if flags.recurrent and value is None:
+        return "takes away what --recurrent gives; leave one out"
+    return _restored(saved, path, value) if saved else ""
 
   return refuse
+
+
+def _restored(saved: Mapping[str, Any], path: str, value: Any) -> str:
+  """Why a number has no effect of which the checkpoint has a later state; "" if it has one."""
+  match path.split("."):
+    case ["recipe", "learning_rate" | "init_std" as name]:
+      then = saved["recipe"][name]
+    case ["recipe", "curriculum", name, "initial"] if name in saved["curriculum"]:
+      then = saved["recipe"]["curriculum"].get(name, {}).get("initial")
+    case _:
+      return ""
+  return "" if value == then else "has no effect: the run goes on from what its checkpoint has"
 
 
 def _check_wandb(flags: TrainFlags) -> None:

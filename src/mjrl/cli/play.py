@@ -8,11 +8,11 @@ from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
-from mjrl.cli.changes import Changed, Layer, change, inherited, parse_sets, said
+from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, said
 from mjrl.cli.config import Config, read_config
 from mjrl.cli.flags import PlayFlags, check, parse
 from mjrl.cli.listing import task_table
-from mjrl.cli.prepare import prepare, start_torch, without_traceback
+from mjrl.cli.prepare import plan_shared, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
 
@@ -46,24 +46,24 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   flags, sources = apply_settings(flags, argv, SETTINGS, settings, config.settings())
   check(flags, sources)
   num_envs = MEASURED_NUM_ENVS if flags.measure else NUM_ENVS
-  plan = prepare(flags, sources, flags.num_envs, {"native": num_envs, "warp": num_envs})
-  checkpoint = _find_checkpoint(flags, plan.log_dir, plan.entry.robot, plan.task)
-  start_torch(plan.resolved.torch_threads)
-  changed = _changed(flags, config, plan.task, checkpoint)
+  shared = plan_shared(flags, sources, flags.num_envs, {"native": num_envs, "warp": num_envs})
+  checkpoint = _find_checkpoint(flags, shared.log_dir, shared.entry.robot, shared.task)
+  start_torch(shared.resolved.torch_threads)
+  changed = _changed(flags, config, shared.task, checkpoint)
   loaded = str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}"
   if changed.inherited:
     loaded += f"; set by the checkpoint's run: {said(changed.inherited)}"
   print(
     banner(
       title="mjrl play",
-      task=plan.task,
-      robot=plan.entry.robot,
-      resolved=plan.resolved,
+      task=shared.task,
+      robot=shared.entry.robot,
+      resolved=shared.resolved,
       sources=sources,
-      seed=plan.seed,
-      log_dir=plan.log_dir / plan.entry.robot / plan.task,
+      seed=shared.seed,
+      log_dir=shared.log_dir / shared.entry.robot / shared.task,
       checkpoint=loaded,
-      window=plan.window,
+      window=shared.window,
       departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
     ),
     flush=True,
@@ -75,8 +75,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
 
   return play(
     task=changed.task,
-    resolved=plan.resolved,
-    seed=plan.seed,
+    resolved=shared.resolved,
+    seed=shared.seed,
     agent=flags.agent,
     checkpoint=checkpoint,
     steps=flags.steps,
@@ -85,27 +85,28 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     obs_noise=flags.obs_noise,
     physics_hz=flags.physics_hz,
     measure=flags.measure,
-    headless=plan.headless,
+    headless=shared.headless,
   )
 
 
 def _changed(flags: PlayFlags, config: Config, name: str, checkpoint: Path | None) -> Changed:
   """The task that the policy was trained in, with what the replay sets on top."""
-  from mjrl.measure.replayed import unused
+  from mjrl.measure.replayed import check_policy, unused
 
-  if config.events:
-    raise ValueError(f"{config.name}: events has no effect: a replay has no events of a run")
   task = tasks.build(name)
   bare = replace(task, recipes={})  # the policy's own is in its checkpoint
   saved = checkpoints.read(checkpoint) if checkpoint else None
   layers = (
-    inherited(saved, engine=""),
+    checkpoint_layer(saved, engine=""),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=parse_sets(flags.set)),
   )
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
   held = flags.command is not None
-  return change(bare, "", layers, lambda path, _: unused(task, path, held=held, **given))
+  changed = change(bare, "", layers, lambda path, _: unused(task, path, held=held, **given))
+  if checkpoint and saved:
+    check_policy(checkpoint, saved, changed.task)
+  return changed
 
 
 def _find_checkpoint(flags: PlayFlags, log_dir: Path, robot: str, task: str) -> Path | None:

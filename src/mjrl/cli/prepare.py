@@ -1,4 +1,4 @@
-"""From flags to a plan: what can be refused is refused here, before anything is built."""
+"""What train and play plan alike, before anything is built; starting torch; errors in one line."""
 
 import os
 import random
@@ -26,7 +26,7 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SharedPlan:
   """What train and play both need to know.
 
   Attributes:
@@ -48,13 +48,13 @@ class Plan:
   window: str
 
 
-def prepare(
+def plan_shared(
   flags: CommonFlags,
   sources: Mapping[str, str],
   num_envs: int | None,
   default_num_envs: Mapping[str, int] | None,
   ranks: Ranks = ALONE,
-) -> Plan:
+) -> SharedPlan:
   """Check the shared flags against the registry and this machine.
 
   Args:
@@ -81,7 +81,7 @@ def prepare(
   )
   obstacle = "" if flags.headless else window_obstacle(sys.platform, os.environ)
   window = "none (--headless)" if flags.headless else "yes"
-  return Plan(
+  return SharedPlan(
     task=task,
     entry=entry,
     resolved=resolved,

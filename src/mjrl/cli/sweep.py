@@ -25,11 +25,16 @@ from mjrl.envs.overrides import plain
 from mjrl.envs.paths import find
 from mjrl.envs.task import Task
 from mjrl.learn.atomic import write_bytes
-from mjrl.learn.interrupts import StopAsked
+from mjrl.learn.interrupts import SIGNALS, StopAsked, say
 from mjrl.learn.run_folder import new_folder
 from mjrl.names import nearest
 
-_NOT_SWEPT = ("log_dir", "dry_run", "resume")
+# Flags that cannot differ between the runs of a sweep, and why; what to do instead.
+_NOT_SWEPT = {
+  "log_dir": "the table of a sweep lies in it; give --log_dir, and every run has a folder there",
+  "dry_run": "it is of the sweep as a whole; give --dry_run",
+  "resume": "the newest checkpoint would be that of the run before; sweep checkpoint, a file each",
+}
 
 
 def sweep(
@@ -64,9 +69,9 @@ def sweep(
   if dry_run:
     print("\n".join([*titles, "dry run: nothing was built"]))
     return 0
-  folder = new_folder(runs[0].plan.log_dir / "sweeps")
+  folder = new_folder(runs[0].shared.log_dir / "sweeps")
   rows = [
-    {"task": run.plan.task, "seed": run.flags.seed, **choice, "exit_code": None, "folder": None}
+    {"task": run.shared.task, "seed": run.flags.seed, **choice, "exit_code": None, "folder": None}
     for run, choice in zip(runs, choices, strict=True)
   ]
   write(folder, rows)
@@ -78,7 +83,7 @@ def sweep(
     write_bytes(path, yaml_text.dump(_content(one)).encode())
     print(f"\n{titles[k]}", flush=True)
     code = child.run([sys.executable, sys.argv[0], *_without_config(argv), "--config", str(path)])
-    rows[k] |= outcome(run.plan.log_dir / run.plan.entry.robot / run.plan.task, path)
+    rows[k] |= outcome(run.shared.log_dir / run.shared.entry.robot / run.shared.task, path)
     rows[k]["exit_code"] = code
     write(folder, rows)
   print(f"\n{table(rows)}\nwrote {folder / 'results.json'} and {folder / 'results.csv'}")
@@ -99,7 +104,7 @@ class _Child:
     self._process: subprocess.Popen[bytes] | None = None
 
   def run(self, command: Sequence[str]) -> int:
-    old = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    old = {number: signal.signal(number, self._stop) for number in SIGNALS}
     try:
       self._process = process = subprocess.Popen(command, process_group=0)
       if self.stopped_by:  # in the moment between the two lines above
@@ -112,6 +117,9 @@ class _Child:
 
   def _stop(self, number: int, frame: FrameType | None) -> None:
     del frame
+    if not self.stopped_by:
+      name = signal.Signals(number).name
+      say(f"\n{name}: passed on to the run that is at work; the sweep ends with it\n")
     self.stopped_by = number
     if self._process:
       self._process.send_signal(number)
@@ -123,7 +131,7 @@ def _check_names(config: Config, argv: Sequence[str]) -> None:
   of_task = [field.name for field in fields(Task)]
   for name in config.sweep:
     if name in _NOT_SWEPT:
-      raise ValueError(f"{config.name}: {name} cannot be swept")
+      raise ValueError(f"{config.name}: {name} cannot be swept: {_NOT_SWEPT[name]}")
     if "." not in name and name not in (*flags, *of_task):
       raise ValueError(
         f"{config.name}: nothing to sweep has the name {name!r}; "
@@ -154,7 +162,7 @@ def _checked(
 ) -> PlannedRun:
   try:
     run = plan(config)
-    engine, task = run.plan.resolved.backend, run.changed.task
+    engine, task = run.shared.resolved.backend, run.changed.task
     for path in choice.keys() - set(flag_names(TrainFlags)):
       if choice[path] is None:
         continue

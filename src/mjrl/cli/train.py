@@ -52,7 +52,7 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) 
     )
   run = plan_run(flags, argv, config, ranks)
   print(_banner(run), flush=True)
-  for line in since(config.record, run.changed.task, run.plan.resolved):
+  for line in since(config.record, run.changed.task, run.shared.resolved):
     print(f"{config.name} was of another run, which this one may not repeat: {line}")
   if run.flags.dry_run:
     print(_resolved(run))
@@ -61,14 +61,14 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) 
   from mjrl.learn.distributed import joined
   from mjrl.learn.train import train
 
-  together = joined(ranks, run.plan.resolved.device)(train)
+  together = joined(ranks, run.shared.resolved.device)(train)
   return together(
     task=run.changed.task,
-    resolved=run.plan.resolved,
-    seed=run.plan.seed,
+    resolved=run.shared.resolved,
+    seed=run.shared.seed,
     max_iterations=run.flags.max_iterations,
     checkpoint=run.checkpoint,
-    log_dir=run.plan.log_dir,
+    log_dir=run.shared.log_dir,
     command=shlex.join(["python", sys.argv[0], *argv]),
     options=run.options,
     overrides=run.changed.overrides,
@@ -82,29 +82,29 @@ def _banner(run: PlannedRun) -> str:
   checkpoint = f"resuming from {run.checkpoint}" if run.checkpoint else "none: from scratch"
   if run.changed.inherited:
     checkpoint += f"; set by the checkpoint's run: {said(run.changed.inherited)}"
-  plan = run.plan
+  shared = run.shared
   return banner(
     title="mjrl train",
-    task=plan.task,
-    robot=plan.entry.robot,
-    resolved=plan.resolved,
+    task=shared.task,
+    robot=shared.entry.robot,
+    resolved=shared.resolved,
     sources=run.sources,
-    seed=plan.seed,
-    log_dir=plan.log_dir / plan.entry.robot / plan.task,
+    seed=shared.seed,
+    log_dir=shared.log_dir / shared.entry.robot / shared.task,
     checkpoint=checkpoint,
-    window=plan.window,
+    window=shared.window,
     departures="; ".join(run.departures) or "none: as the task says",
   )
 
 
 def _resolved(run: PlannedRun) -> str:
   """The whole configuration: the settings as `--config` takes them, the recipe, the departures."""
-  resolved = run.plan.resolved
+  resolved = run.shared.resolved
   recipe = run.changed.task.recipes[resolved.backend]
   settings = run_config(
-    task=run.plan.task,
+    task=run.shared.task,
     resolved=resolved,
-    seed=run.plan.seed,
+    seed=run.shared.seed,
     iterations=run.flags.max_iterations or recipe.max_iterations,
     recurrent=recipe.memory is not None,
     checkpoint=run.checkpoint,

@@ -7,12 +7,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from mjrl import tasks
-from mjrl.cli.banner import PACKAGES
 from mjrl.cli.flags import VerifyFlags, check, parse
 from mjrl.cli.prepare import start_torch, without_traceback
 from mjrl.learn.interrupts import StopAsked
-from mjrl.names import version_of
 from mjrl.sim.resolve import resolve
+from mjrl.sim.versions import PACKAGES, versions_of
 
 if TYPE_CHECKING:
   from mjrl.learn.verify import Check
@@ -52,7 +51,7 @@ def _run(flags: VerifyFlags, stop: StopAsked) -> int:
       "task": flags.task,
       "backend": resolved.name,
       "seed": flags.seed,
-      "versions": {name: version_of(package) for name, package in PACKAGES.items()},
+      "versions": versions_of(PACKAGES),
       "equal": equal,
       "checks": [asdict(one) | {"equal": one.equal} for one in found],
     }

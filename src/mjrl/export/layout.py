@@ -10,10 +10,9 @@ from mjrl.envs.terms.quantities import QUANTITIES
 from mjrl.export.actor import Actor
 from mjrl.export.onnx_file import OPSET
 from mjrl.learn.checkpoints import iteration_of
-from mjrl.names import version_of
+from mjrl.sim.versions import EXPORT_PACKAGES, PACKAGES, versions_of
 
 SCHEMA = "mjrl/layout/1"
-_PACKAGES = ("mjrl", "mujoco", "torch", "rsl-rl-lib", "onnx", "onnxruntime", "numpy")
 
 
 def build_layout(
@@ -45,7 +44,7 @@ def build_layout(
       "run": checkpoint.absolute().parent.name,
       "iteration": int(saved.get("iteration", iteration_of(checkpoint))),
       "trained_on": saved["backend"],
-      "versions": {name: version_of(name) for name in _PACKAGES},
+      "versions": versions_of(PACKAGES + EXPORT_PACKAGES),
     },
     "conventions": {
       "base_axes": "x forward, y left, z up, at the IMU",

@@ -5,7 +5,7 @@ import signal
 from types import FrameType
 
 # SIGHUP: a terminal that was closed, a connection that broke; Windows has none.
-_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 class StopAsked:
@@ -27,7 +27,7 @@ class StopAsked:
 
   def __enter__(self) -> "StopAsked":
     """Listen."""
-    self._before = {s: signal.signal(s, self._hear) for s in _SIGNALS}
+    self._before = {s: signal.signal(s, self._hear) for s in SIGNALS}
     return self
 
   def __exit__(self, *_: object) -> None:
@@ -37,17 +37,17 @@ class StopAsked:
 
   def _hear(self, number: int, _: FrameType | None) -> None:
     self.signal = signal.Signals(number)
-    for other in _SIGNALS:
+    for other in SIGNALS:
       # The system's own action ends the process even where Python would not get to a handler. A
       # closed terminal hangs up twice, by its shell and by itself: that is one wish, not two.
       hangup = other == getattr(signal, "SIGHUP", None)
       signal.signal(other, signal.SIG_IGN if hangup else signal.SIG_DFL)
     if self._after:
       name = self.signal.name
-      _say(f"\n{name}: stopping after this {self._after}; once more ends the run at once\n")
+      say(f"\n{name}: stopping after this {self._after}; once more ends the run at once\n")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
   """Print from a handler, past Python's buffer, which the interrupted code may be writing to."""
   try:
     os.write(1, text.encode())

@@ -9,9 +9,7 @@ from typing import Any
 
 from mjrl import yaml_text
 from mjrl.learn.atomic import write_bytes, write_json
-from mjrl.names import version_of
-
-_PACKAGES = ("mujoco", "mujoco-warp", "warp-lang", "rsl-rl-lib", "torch", "numpy", "mjrl")
+from mjrl.sim.versions import PACKAGES, WARP_PACKAGES, versions_of
 
 
 def new_run_folder(log_dir: Path, robot: str, task: str) -> Path:
@@ -42,7 +40,7 @@ def write_run(folder: Path, config: Mapping[str, Any], record: Mapping[str, Any]
 def surroundings() -> dict[str, Any]:
   """What a result depends on beside its task: versions of packages and Python, and our commit."""
   return {
-    "versions": {name: version_of(name) for name in _PACKAGES},
+    "versions": versions_of(PACKAGES + WARP_PACKAGES),
     "python": sys.version.split()[0],
     "commit": _commit(),
   }

@@ -15,12 +15,11 @@ from mjrl.measure.record import Recorder, Recording, columns
 from mjrl.measure.replay import Replay
 from mjrl.measure.report import report
 from mjrl.measure.series import Segment, segment, standard_series
-from mjrl.names import version_of
+from mjrl.sim.versions import PACKAGES, WARP_PACKAGES, versions_of
 from mjrl.view.window import Window
 
 SETTLE_S = 1.0
 SEGMENT_S = 20.0
-_PACKAGES = ("mjrl", "mujoco", "mujoco-warp", "torch", "rsl-rl-lib", "numpy")
 
 
 def measure_replay(
@@ -141,7 +140,7 @@ def circumstances(replay: Replay) -> Circumstances:
     effort_limit_n_m=env.robot.effort_limit_n_m,
     differences_from_training=replay.differences,
     as_in_training=replay.as_in_training,
-    versions={"python": sys.version.split()[0]} | {name: version_of(name) for name in _PACKAGES},
+    versions={"python": sys.version.split()[0]} | versions_of(PACKAGES + WARP_PACKAGES),
   )
 
 

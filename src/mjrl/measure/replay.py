@@ -11,7 +11,7 @@ from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
 from mjrl.measure import agents
-from mjrl.measure.replayed import as_replayed, kept
+from mjrl.measure.replayed import as_replayed, check_policy, kept
 from mjrl.sim.memory import check_room
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
@@ -56,7 +56,10 @@ def open_replay(
     ValueError: a physics rate or a checkpoint that does not fit the task.
   """
   replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz)
-  saved = _read(checkpoint, task) if checkpoint else None
+  saved = None
+  if checkpoint:
+    saved = checkpoints.read(checkpoint)
+    check_policy(checkpoint, saved, task)
   model = compile_scene(replayed)
   check_room(resolved, model)
   of_agent, of_env = streams(seed, 2)
@@ -106,18 +109,6 @@ def _policy(agent: str, env: Env, seed: int, saved: dict[str, Any] | None) -> Po
 
     return load_policy(saved, env)
   return agents.random(env, seed) if agent == "random" else agents.zero(env)
-
-
-def _read(checkpoint: Path, task: Task) -> dict[str, Any]:
-  """The checkpoint, if its policy is one of this task.
-
-  Only the policy has to fit: networks of the same size may have learned another gait.
-  """
-  saved = checkpoints.read(checkpoint)
-  policy = {"policy": describe(task.observations["policy"])}
-  asked = {"name": task.name, "observations": policy}
-  checkpoints.check_networks(checkpoint, saved, asked, saved["recipe"])
-  return saved
 
 
 def _since(saved: dict[str, Any] | None, task: Task) -> tuple[str, ...]:

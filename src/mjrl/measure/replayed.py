@@ -1,8 +1,13 @@
-"""How a replay differs from training: made here, and said here."""
+"""How a replay differs from training: made here, and said here; whether a policy fits it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from mjrl.envs.describe import describe
 from mjrl.envs.task import Task, noiseless
+from mjrl.learn import checkpoints
 
 # Longer than anybody watches, and still a whole number of control steps in float64.
 ENDLESS_S = 1e7
@@ -83,6 +88,7 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
     "curriculum": "a replay climbs no ladder",
     "metrics": "a replay has figures of its own",
     "episode_s": "episodes of a replay do not time out",
+    "success": "a replay has no success, evaluations in training do",
     "command": "--command is held" if held else "",
     "physics_dt_s": "--physics_hz is given" if physics_hz is not None else "",
     "events": "" if event and event.when in _KEPT else "a replay leaves this event out anyway",
@@ -91,6 +97,24 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
   if table == "observations" and path.endswith(".noise") and not obs_noise:
     why = "--no-obs-noise is given"
   return f"has no effect: {why}" if why else ""
+
+
+def check_policy(checkpoint: Path, saved: Mapping[str, Any], task: Task) -> None:
+  """Refuse a checkpoint whose policy is not one of this task.
+
+  Only the policy has to fit: networks of the same size may have learned another gait.
+
+  Args:
+    checkpoint: for the error.
+    saved: what it holds.
+    task: that is to be replayed.
+
+  Raises:
+    ValueError: with each difference that matters.
+  """
+  policy = {"policy": describe(task.observations["policy"])}
+  asked = {"name": task.name, "observations": policy}
+  checkpoints.check_networks(checkpoint, dict(saved), asked, saved["recipe"])
 
 
 def noisy_rows(task: Task) -> list[str]:

@@ -1,11 +1,21 @@
-"""Whether the installed engine is made of parts that belong together."""
+"""Versions of the packages that results depend on, and whether those of the engine go together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mjrl.names import version_of
 
+# What is named where versions are shown or kept, as pip calls it.
+PACKAGES = ("mjrl", "mujoco", "torch", "rsl-rl-lib", "numpy")  # of every run
+WARP_PACKAGES = ("mujoco-warp", "warp-lang")
+EXPORT_PACKAGES = ("onnx", "onnxruntime")
+
 # As in constraints.txt.
 TESTED = {"mujoco": "4.0.0", "mujoco-warp": "4.0.0", "warp-lang": "1.19.0"}
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+  """Package to installed version."""
+  return {name: version_of(name) for name in packages}
 
 
 def versions_in_doubt(installed: Mapping[str, str] | None = None) -> str:
@@ -16,7 +26,7 @@ def versions_in_doubt(installed: Mapping[str, str] | None = None) -> str:
   Args:
     installed: distribution to version; None asks.
   """
-  have = installed or {name: version_of(name) for name in TESTED}
+  have = installed or versions_of(TESTED)
   mujoco, mjwarp = have["mujoco"], have["mujoco-warp"]
   cure = "pip install -c constraints.txt -e ."
   if mujoco.split(".")[:2] != mjwarp.split(".")[:2]:
