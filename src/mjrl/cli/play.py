@@ -15,6 +15,7 @@ from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import prepare, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
+from mjrl.sim.resolve import resolve_other
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -47,6 +48,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   check(flags, sources)
   num_envs = MEASURED_NUM_ENVS if flags.measure else NUM_ENVS
   plan = prepare(flags, sources, flags.num_envs, {"native": num_envs, "warp": num_envs})
+  other = flags.compare_backend
+  compared = resolve_other(other, plan.resolved, flags.cpu_threads) if other else None
   checkpoint = _find_checkpoint(flags, plan.log_dir, plan.entry.robot, plan.task)
   start_torch(plan.resolved.torch_threads)
   changed = _changed(flags, config, plan.task, checkpoint)
@@ -65,6 +68,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
       checkpoint=loaded,
       window=plan.window,
       departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
+      compared=compared,
     ),
     flush=True,
   )
@@ -76,6 +80,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   return play(
     task=changed.task,
     resolved=plan.resolved,
+    compared=compared,
     seed=plan.seed,
     agent=flags.agent,
     checkpoint=checkpoint,
