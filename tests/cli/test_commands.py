@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
 PAGES = {name: entry.page for name, entry in tasks.TASKS.items()}
 COMMANDS = {"train.py": train.main, "play.py": play.main}
+ZERO = ["--task", "hop.flat", "--backend", "native", "--agent", "zero", "--measure"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -116,9 +117,12 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
   # Guards: the same.
   argv = ["--task", "hop.flat", "--agent", "random", "--steps", "9", "--speed", "0", "--measure"]
   argv += ["--command", "-0.25", "0", "0.5", "--no-obs-noise", "--physics_hz", "500"]
+  argv += ["--compare_backend", "warp:cpu"]
   assert play.main([*argv, "--seed", "3", "--headless"]) == 0
   (given,) = called.play
   assert given.pop("resolved").num_envs == 64
+  compared = given.pop("compared")
+  assert (compared.name, compared.num_envs) == ("warp:cpu", 64)
   assert given.pop("task").name == "hop.flat"
   assert given == {
     "seed": 3,
@@ -263,6 +267,9 @@ def test_a_drawn_seed_differs_between_runs(called):
     ("play.py", ["--task", "hop.flat", "--agent", "zero", "--speed", "nan"], 2, "--speed is nan"),
     ("play.py", ["--task", "hop.flat", "--command", "nan", "0", "0"], 2, "three finite numbers"),
     ("play.py", ["--task", "hop.flat", "--agent", "zero", "--checkpoint", "a"], 2, "no effect"),
+    ("play.py", ["--task", "hop.flat", "--compare_backend", "warp"], 2, "without --measure"),
+    ("play.py", [*ZERO, "--compare_backend", "native"], 2, "is native on cpu, the engine that is"),
+    ("play.py", [*ZERO, "--compare_backend", "auto"], 2, "no engine 'auto'"),
   ],
 )
 def test_a_mistake_is_one_line(called, capsys, name, argv, code, says):

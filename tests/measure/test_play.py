@@ -24,6 +24,7 @@ def replay(**changes):
     "resolved": Resolved(
       backend="native", device="cpu", num_envs=ENVS, threads=1, torch_threads=1, reasons={}
     ),
+    "compared": None,
     "seed": 3,
     "agent": "zero",
     "checkpoint": None,

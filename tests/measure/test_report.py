@@ -3,68 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mjrl.measure.figures import segment_figures
-from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
 from mjrl.measure.plots import page
 from mjrl.measure.report import aligned, report
-from mjrl.measure.series import segment
-
-FEET = ("LF", "RF", "LM", "RM", "LR", "RR")
-
-
-@pytest.fixture
-def measured(walk, tripod):
-  """The perfect walk, asked once to walk and turn, and once to stand."""
-
-  def part(command, recording=walk):
-    held = segment(command)
-    figures = segment_figures(
-      recording,
-      held,
-      joints=("A_J0", "A_J1"),
-      feet=FEET,
-      clock=tripod,
-      effort_limit_n_m=2.0,
-      mass_kg=2.5,
-      settle_s=0.2,
-    )
-    return MeasuredSegment(
-      segment=held,
-      figures=figures,
-      env0=np.zeros((160, 1)),
-      velocity_mean=np.zeros((160, 3)),
-      velocity_std=np.zeros((160, 3)),
-    )
-
-  about = Circumstances(
-    task="a.task",
-    robot="a",
-    agent="trained",
-    checkpoint="runs/one/model_7.pt",
-    iteration=7,
-    backend="native:cpu",
-    device="cpu",
-    num_envs=2,
-    seed=5,
-    physics_hz=200.0,
-    control_hz=50.0,
-    observation_noise=True,
-    settle_s=0.2,
-    mass_kg=2.5,
-    effort_limit_n_m=2.0,
-    differences_from_training=(),
-    as_in_training=(),
-    versions={},
-  )
-  always_down = replace(walk, ended=np.ones_like(walk.ended), diverged=3)
-  return Measured(
-    circumstances=about,
-    joints=("A_J0", "A_J1"),
-    feet=FEET,
-    joint_range_rad={"A_J0": (-1.0, 1.0), "A_J1": (-1.0, 1.0)},
-    columns=("fell",),
-    segments=(part((0.4, 0, 0.5)), part((0, 0, 0)), part((0.1, 0, 0), always_down)),
-  )
 
 
 def test_the_report_quotes_what_was_measured(measured):
@@ -105,7 +45,7 @@ def test_an_unknown_column_is_refused(measured):
 def test_the_picture_says_what_it_shows(measured):
   # Guards: a page that cannot be told from another run's.
   names = ["contact", "clock", "height", "force"]
-  columns = [f"{kind}/{foot}" for kind in names for foot in FEET]
+  columns = [f"{kind}/{foot}" for kind in names for foot in measured.feet]
   columns += [f"{kind}/{joint}" for kind in ("pos", "vel", "tau") for joint in measured.joints]
   parts = [replace(part, env0=np.zeros((160, len(columns)))) for part in measured.segments]
   figure = page(replace(measured, columns=tuple(columns), segments=tuple(parts)))

@@ -74,6 +74,44 @@ def test_sizes_are_for_warp_alone(machine):
 
 
 @pytest.mark.parametrize(
+  ("first", "engine", "got"),
+  [
+    ({"backend": "native"}, "warp", ("warp:cuda", "cuda:0", 0)),
+    ({"backend": "native"}, "warp:cuda:1", ("warp:cuda", "cuda:1", 0)),
+    ({"backend": "native"}, "warp:cpu", ("warp:cpu", "cpu", 0)),
+    ({}, "native", ("native:cpu", "cpu", 5)),
+    ({}, "warp:cpu", ("warp:cpu", "cpu", 0)),
+  ],
+)
+def test_an_engine_to_compare_with_has_as_many_envs(machine, first, engine, got):
+  # Guards: two engines compared with different numbers of envs, or one compared with itself.
+  machine(cuda=2)
+  one = asked(num_envs=7, **first)
+  other = resolve.resolve_other(engine, one, cpu_threads=5)
+  assert (other.name, other.device, other.threads) == got and other.num_envs == 7
+  assert ("WARNING" in other.reasons["device"]) == (engine == "warp:cpu")
+
+
+@pytest.mark.parametrize(
+  ("pretended", "engine", "error", "says"),
+  [
+    ({}, "warp", BackendUnavailable, "no CUDA driver; compare with warp:cpu, which is slow"),
+    ({"warp_installed": False}, "warp:cpu", BackendUnavailable, r"pip install mujoco-warp\)$"),
+    ({"cuda": 1}, "warp:cuda:3", BackendUnavailable, "no device cuda:3"),
+    ({"cuda": 1}, "native:cuda", BackendUnavailable, "native runs on the CPU only"),
+    ({}, "native", ValueError, "is native on cpu, .* measured first: compare with warp"),
+    ({}, "warp:gpu", ValueError, "no device 'gpu'"),
+    ({}, "wrap", ValueError, "did you mean 'warp'"),
+  ],
+)
+def test_an_engine_that_cannot_be_compared_with_is_refused(machine, pretended, engine, error, says):
+  # Guards: a comparison that falls back to another engine than the one that was named.
+  machine(**pretended)
+  with pytest.raises(error, match=says):
+    resolve.resolve_other(engine, asked(backend="native"), cpu_threads=0)
+
+
+@pytest.mark.parametrize(
   ("driver", "pools", "setting", "says"),
   [
     (13000, True, "1", "on"),

@@ -19,6 +19,7 @@ def banner(
   checkpoint: str,
   window: str,
   departures: str,
+  compared: Resolved | None = None,
 ) -> str:
   """The block of lines, one fact each, with its reason in brackets.
 
@@ -33,12 +34,14 @@ def banner(
     checkpoint: the file that is loaded, in words.
     window: whether a window opens, in words.
     departures: every way in which the run was asked to differ from the task.
+    compared: the engine that is measured after the first.
   """
   why = {
     field: reason.replace("given", sources.get(_FLAG_OF.get(field, field), "given"), 1)
     for field, reason in resolved.reasons.items()
   }
-  warp = resolved.backend == "warp"
+  engines = [engine for engine in (resolved, compared) if engine]
+  warp = any(engine.backend == "warp" for engine in engines)
   packages = PACKAGES + (WARP_PACKAGES if warp else ())
   versions = ", ".join(f"{name} {version}" for name, version in versions_of(packages).items())
   doubt = versions_in_doubt() if warp else ""
@@ -49,7 +52,8 @@ def banner(
     ("task", f"{task}, robot {robot} ({sources.get('task', 'given')})"),
     ("backend", f"{resolved.name} ({why['backend']})"),
     ("device", f"{resolved.device} ({why['device']})"),
-    *([("CUDA graphs", resolved.cuda_graphs)] if resolved.cuda_graphs else []),
+    *([("compared with", _compared(compared))] if compared else []),
+    *[("CUDA graphs", engine.cuda_graphs) for engine in engines if engine.cuda_graphs],
     ("num_envs", f"{resolved.num_envs} ({why['num_envs']}){in_all if processes > 1 else ''}"),
     ("threads", f"{threads} ({why['threads']})"),
     ("torch threads", f"{resolved.torch_threads} ({why['torch_threads']})"),
@@ -62,6 +66,11 @@ def banner(
   ]
   width = max(len(label) for label, _ in lines)
   return "\n".join([title, *(f"  {label.ljust(width)}  {text}" for label, text in lines)])
+
+
+def _compared(engine: Resolved) -> str:
+  threads = f", {engine.threads} threads" if engine.threads else ""
+  return f"{engine.name} on {engine.device}{threads} ({engine.reasons['device']})"
 
 
 # Fields of Resolved whose flag has another name.

@@ -34,6 +34,7 @@ NEEDS = {
   "num_eval_episodes": ("eval_every", None),
   "best_metric": ("eval_every", None),
   "profile_output": ("profile", False),
+  "compare_backend": ("measure", False),
 }
 
 
@@ -175,6 +176,15 @@ class PlayFlags(CommonFlags):
     _arg("physics rate, Hz, a multiple of the control rate", "as in training", "HZ"),
   ] = None
   measure: Annotated[Switch, _arg("record and write measure/ beside the checkpoint", "off")] = False
+  compare_backend: Annotated[
+    str | None,
+    _arg(
+      "measure on this engine too, with the same envs, commands and seed, and compare: native, "
+      "warp, warp:cuda:N or, slow, warp:cpu; needs --measure",
+      "none",
+      "ENGINE",
+    ),
+  ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import plan_shared, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.learn import checkpoints
+from mjrl.sim.resolve import resolve_other
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -47,6 +48,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   check(flags, sources)
   num_envs = MEASURED_NUM_ENVS if flags.measure else NUM_ENVS
   shared = plan_shared(flags, sources, flags.num_envs, {"native": num_envs, "warp": num_envs})
+  other = flags.compare_backend
+  compared = resolve_other(other, shared.resolved, flags.cpu_threads) if other else None
   checkpoint = _find_checkpoint(flags, shared.log_dir, shared.entry.robot, shared.task)
   start_torch(shared.resolved.torch_threads)
   changed = _changed(flags, config, shared.task, checkpoint)
@@ -65,6 +68,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
       checkpoint=loaded,
       window=shared.window,
       departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
+      compared=compared,
     ),
     flush=True,
   )
@@ -76,6 +80,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   return play(
     task=changed.task,
     resolved=shared.resolved,
+    compared=compared,
     seed=shared.seed,
     agent=flags.agent,
     checkpoint=checkpoint,

@@ -3,8 +3,9 @@
 DEFINITIONS = {
   "counted steps": "All control steps but those of the first settle_s of each episode and the one "
   "in which an episode fails.  Every mean is over counted steps; falls count from the start.",
-  "mean, std": "Each figure is worked out per env; mean and standard deviation are over the envs "
-  "that have it.  null means not measured, or without meaning for this command.",
+  "mean, std, envs": "Each figure is worked out per env; mean and standard deviation are over the "
+  "envs that have it, as many as envs says.  null means not measured, or without meaning for this "
+  "command.",
   "forward_m_s, left_m_s, yaw_rad_s": "Velocity in the base frame.  achieved is the mean over "
   "time, error = achieved - commanded, ratio = achieved / commanded.",
   "falls": "Episodes that a termination of the task ended, over all envs; the env starts anew.  "

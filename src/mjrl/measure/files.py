@@ -13,7 +13,8 @@ from mjrl.measure.definitions import DEFINITIONS
 from mjrl.measure.measured import Measured
 
 SCHEMA = "mjrl/measure/1"
-_COMMAND = ("forward_m_s", "left_m_s", "yaw_rad_s")
+COMMAND = ("forward_m_s", "left_m_s", "yaw_rad_s")
+"""Names of a command's components."""
 
 
 def write_csv(path: Path, measured: Measured) -> None:
@@ -40,7 +41,7 @@ def as_plain(measured: Measured) -> dict[str, Any]:
   segments = [
     {
       "number": number,
-      "command": dict(zip(_COMMAND, part.segment.command, strict=True)),
+      "command": dict(zip(COMMAND, part.segment.command, strict=True)),
       "start_s": round(start * measured.dt_s, 9),
       "length_s": round(len(part.env0) * measured.dt_s, 9),
       **asdict(part.figures),

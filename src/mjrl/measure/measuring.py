@@ -1,4 +1,4 @@
-"""Replaying to measure: hold a series of commands, record, and write what was found."""
+"""Replaying to measure: hold a series of commands, record, work out figures, and write them."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,6 @@ from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.record import Recorder, Recording, columns
 from mjrl.measure.replay import Replay
-from mjrl.measure.report import report
 from mjrl.measure.series import Segment, segment, standard_series
 from mjrl.sim.versions import PACKAGES, WARP_PACKAGES, versions_of
 from mjrl.view.window import Window
@@ -28,11 +27,8 @@ def measure_replay(
   steps: int | None,
   speed: float,
   window: Window | None,
-) -> int:
-  """Measure the command, or the standard series, and write `measure/`.
-
-  Returns:
-    The exit code.
+) -> Measured:
+  """Measure the command, or the standard series.
 
   Raises:
     ValueError: the segments are too short for anything to count.
@@ -56,7 +52,7 @@ def measure_replay(
   finally:
     status.end()
   model = env.backend.model
-  measured = Measured(
+  return Measured(
     circumstances=about,
     joints=env.robot.joints,
     feet=env.robot.feet,
@@ -64,10 +60,6 @@ def measure_replay(
     columns=columns(env.robot.joints, env.robot.feet, env.task.gait is not None),
     segments=tuple(segments),
   )
-  print(report(measured))
-  paths = write(folder(replay), measured)
-  print("\n".join(f"wrote {path}" for path in paths), flush=True)
-  return 0
 
 
 def record(

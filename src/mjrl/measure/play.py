@@ -1,15 +1,20 @@
 """Replaying a policy: to look at, or to measure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from mjrl.envs.task import Task
+from mjrl.measure import compare
 from mjrl.measure.agents import AGENTS
-from mjrl.measure.measuring import measure_replay
-from mjrl.measure.replay import open_replay
+from mjrl.measure.files import write_json
+from mjrl.measure.measured import Measured
+from mjrl.measure.measuring import folder, measure_replay, write
+from mjrl.measure.replay import Replay, open_replay
+from mjrl.measure.report import report
 from mjrl.measure.watch import watch
 from mjrl.sim.resolve import Resolved
-from mjrl.view.window import open_window
+from mjrl.view.window import Window, open_window
 
 INTERRUPTED = 130
 
@@ -18,6 +23,7 @@ def play(
   *,
   task: Task,
   resolved: Resolved,
+  compared: Resolved | None,
   seed: int,
   agent: str,
   checkpoint: Path | None,
@@ -34,6 +40,7 @@ def play(
   Args:
     task: as it is trained.
     resolved: engine, device, number of envs.
+    compared: another engine that is measured next, and compared; None measures on one alone.
     seed: of everything that stays random.
     agent: "trained", "zero" or "random".
     checkpoint: file of the trained agent's policy.
@@ -53,34 +60,70 @@ def play(
     ValueError: an argument or a checkpoint that cannot be used.
   """
   _check(agent, checkpoint, steps, speed)
-  replay = open_replay(
-    task,
-    resolved,
-    seed=seed,
-    agent=agent,
-    checkpoint=checkpoint,
-    command=command,
-    obs_noise=obs_noise,
-    physics_hz=physics_hz,
-    measure=measure,
-  )
-  print("\n".join(["how the replay differs from training", *_list(replay.differences)]))
-  print("\n".join(["what stays as in training", *_list(replay.as_in_training)]), flush=True)
-  window = None if headless else open_window(replay.env)
-  if speed is None:
-    speed = 1.0 if window else 0.0
+  # All are opened before the first is measured: what one of them refuses is refused at once.
+  replays = [
+    open_replay(
+      task,
+      engine,
+      seed=seed,
+      agent=agent,
+      checkpoint=checkpoint,
+      command=command,
+      obs_noise=obs_noise,
+      physics_hz=physics_hz,
+      measure=measure,
+    )
+    for engine in (resolved, compared)
+    if engine
+  ]
+  first = replays[0]
+  print("\n".join(["how the replay differs from training", *_list(first.differences)]))
+  print("\n".join(["what stays as in training", *_list(first.as_in_training)]), flush=True)
+  measured: list[Measured] = []
   try:
-    if measure:
-      return measure_replay(replay, command, steps, speed, window)
-    return watch(replay, command, steps, speed, window)
+    for replay in replays:
+      with _shown(replay, headless, speed) as (window, pace):
+        if not measure:
+          return watch(replay, command, steps, pace, window)
+        if measured:
+          print(f"measuring the same on {replay.resolved.name}", flush=True)
+        measured.append(measure_replay(replay, command, steps, pace, window))
+      _write(folder(first), measured)
   except KeyboardInterrupt:
-    print("\ninterrupted" + (": nothing was written" if measure else ""), flush=True)
+    kept = f"{measured[0].circumstances.backend} alone" if measured else "nothing"
+    print("\ninterrupted" + (f": {kept} was written" if measure else ""), flush=True)
     return INTERRUPTED
+  return 0
+
+
+@contextmanager
+def _shown(
+  replay: Replay, headless: bool, speed: float | None
+) -> Iterator[tuple[Window | None, float]]:
+  """A window, if one is wanted, and the speed; what went wrong is said at the end."""
+  window = None if headless else open_window(replay.env)
+  try:
+    yield window, (1.0 if window else 0.0) if speed is None else speed
   finally:
     for note in replay.env.take_notes():
       print(f"note: {note}", flush=True)
     if window:
       window.close()
+
+
+def _write(into: Path, measured: Sequence[Measured]) -> None:
+  """Print and write what the last measurement adds."""
+  if len(measured) == 1:
+    print(report(measured[0]))
+    paths = write(into, measured[0])
+  else:
+    first, other = measured
+    print(compare.table(first, other))
+    engine = other.circumstances.backend.replace(":", "_")
+    paths = into / f"measure_{engine}.json", into / "compare.json"
+    write_json(paths[0], other)
+    compare.write_compare(paths[1], first, other)
+  print("\n".join(f"wrote {path}" for path in paths), flush=True)
 
 
 def _check(agent: str, checkpoint: Path | None, steps: int | None, speed: float | None) -> None:

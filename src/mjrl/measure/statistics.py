@@ -11,16 +11,19 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-  """Mean and standard deviation over the envs that have the figure."""
+  """Mean and standard deviation over the envs that have the figure, and how many have it."""
 
   mean: float
   std: float
+  envs: int
 
 
 def spread(per_env: Array) -> Spread | None:
   """Over (N,) envs, leaving out those without the figure (NaN); None if none has it."""
   known = per_env[np.isfinite(per_env)]
-  return Spread(mean=float(known.mean()), std=float(known.std())) if known.size else None
+  if not known.size:
+    return None
+  return Spread(mean=float(known.mean()), std=float(known.std()), envs=known.size)
 
 
 def counted_steps(ended: Array, settle_steps: int) -> Array:

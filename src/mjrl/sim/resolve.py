@@ -7,7 +7,7 @@ here imports torch, mujoco or warp, so that a refusal takes milliseconds.
 import importlib.util
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mjrl.names import nearest
 from mjrl.sim.cpus import usable_cpus
@@ -134,6 +134,47 @@ def check_names(backend: str, device: str) -> None:
     )
 
 
+def resolve_other(engine: str, first: Resolved, cpu_threads: int) -> Resolved:
+  """The engine to compare the first one with, with as many envs.
+
+  Args:
+    engine: "native", "warp", or either with its device: "warp:cpu", "warp:cuda:1".
+    first: what was resolved.
+    cpu_threads: simulation threads on native, as `resolve` takes it.
+
+  Raises:
+    ValueError: there is no such engine, or it is the first one.
+    BackendUnavailable: it cannot be had here.
+  """
+  backend, _, device = engine.partition(":")
+  device = device or "auto"
+  if backend not in ("native", "warp"):
+    choices = ("native", "warp", "warp:cpu", "warp:cuda:N")
+    raise ValueError(
+      f"--compare_backend: there is no engine {engine!r}; {nearest(engine, choices)}"
+    )
+  check_names(backend, device)
+  if backend == "native" and device not in ("auto", "cpu"):
+    raise BackendUnavailable("--compare_backend native runs on the CPU only: leave the device out")
+  if backend == "warp" and (missing := _missing_for_warp(device)):
+    cure = "" if missing == _missing_mujoco_warp() else "; compare with warp:cpu, which is slow"
+    raise BackendUnavailable(f"--compare_backend {engine} cannot run here: {missing}{cure}")
+  other = resolve(
+    backend=backend,
+    device=device,
+    num_envs=first.num_envs,
+    default_num_envs={},
+    cpu_threads=cpu_threads,
+  )
+  if (other.backend, other.device) == (first.backend, first.device):
+    raise ValueError(
+      f"--compare_backend {engine} is {other.backend} on {other.device}, the engine that is "
+      f"measured first: compare with {'warp' if other.backend == 'native' else 'native'}"
+    )
+  slow = "; WARNING: warp on the CPU is slow" if other.name == "warp:cpu" else ""
+  return replace(other, reasons={**other.reasons, "device": f"given{slow}"})
+
+
 def _choose_backend(backend: str, device: str) -> tuple[str, str]:
   if backend == "native":
     if device not in ("auto", "cpu"):
@@ -163,6 +204,11 @@ def _missing_for_cuda(index: int) -> str:
   return _missing_mujoco_warp()
 
 
+def _missing_for_warp(device: str) -> str:
+  """The same of warp on any device; "auto" is CUDA's first."""
+  return _missing_mujoco_warp() if device == "cpu" else _missing_for_cuda(_cuda_index(device))
+
+
 def _missing_mujoco_warp() -> str:
   found = importlib.util.find_spec("mujoco_warp") is not None
   return "" if found else "mujoco_warp is not installed (pip install mujoco-warp)"
@@ -170,7 +216,7 @@ def _missing_mujoco_warp() -> str:
 
 def _require_warp(device: str) -> None:
   asked = "--backend warp" if device == "auto" else f"--backend warp --device {device}"
-  missing = _missing_mujoco_warp() if device == "cpu" else _missing_for_cuda(_cuda_index(device))
+  missing = _missing_for_warp(device)
   instead = "use --backend native, or for debugging --backend warp --device cpu (slow)"
   if missing:
     raise BackendUnavailable(f"{asked} cannot run here: {missing}. What to do: {instead}")
