@@ -81,7 +81,7 @@ def watched(runner, *args, **kwargs):
     torch.save({
       "networks": alg.save(), "learning_rate": alg.learning_rate, "skipped": alg.skipped_updates,
       "curriculum": env.save_curriculum(), "numbers": env.rewards.numbers,
-      "returns": list(runner.returns), "log": runner.last_log, "sums": sums,
+      "returns": runner.episodes.save()["returns"], "log": runner.last_log, "sums": sums,
       "finished": sum(finished, []), "action": actions[0], "metrics": list(env.metrics.rows),
       "rewards": list(env.rewards.rows),
     }, f"rank{rank}.pt")
