@@ -165,3 +165,15 @@ def test_a_mistake_is_found_before_the_first_run(called, tmp_path, capsys, text,
   err = capsys.readouterr().err
   assert says in err and err.count("\n") == 1
   assert [path.name for path in tmp_path.iterdir()] == ["some.yaml"] and not called.train
+
+
+def test_no_run_goes_on_from_another_of_the_sweep(called, tmp_path, capsys, write_checkpoint):
+  # Guards: seeds that are compared, of which each had the training of those before it.
+  path = tmp_path / "logs/jumper/hop.flat/run/model_1.pt"
+  write_checkpoint(path)
+  (tmp_path / "some.yaml").write_text("task: hop.flat\nsweep: {seed: [1, 2]}\n")
+  sweep = ["--config", "some.yaml", "--dry-run"]
+  for start in (["--resume"], ["--checkpoint", str(path.parent)]):
+    assert train.main([*sweep, *start]) == 2
+    assert f"name a file, such as --checkpoint {path}" in capsys.readouterr().err
+  assert train.main([*sweep, "--checkpoint", str(path)]) == 0

@@ -66,6 +66,8 @@ def sweep(
   titles = [f"run {k} of {len(choices)}: {said(choice)}" for k, choice in enumerate(choices, 1)]
   configs = [_of_one(config, choice) for choice in choices]
   runs = [_checked(*each, plan) for each in zip(configs, choices, titles, strict=True)]
+  for run in runs:
+    _check_start(config, run)
   if dry_run:
     print("\n".join([*titles, "dry run: nothing was built"]))
     return 0
@@ -141,6 +143,17 @@ def _check_names(config: Config, argv: Sequence[str]) -> None:
       raise ValueError(f"{config.name}: {name} is swept and set; leave one out")
     if name in flags and name in given_flags(argv):
       raise ValueError(f"--{name} is given, and {config.name} sweeps it; leave one out")
+
+
+def _check_start(config: Config, run: PlannedRun) -> None:
+  """Refuse a run that would go on from another of the sweep."""
+  given = run.flags.checkpoint
+  if run.checkpoint is not None and (given is None or given.is_dir()):
+    said_so = f"--checkpoint {given}" if given else "--resume"
+    raise ValueError(
+      f"{config.name}: in a sweep, {said_so} takes the newest checkpoint, which may be that of the "
+      f"run before; name a file, such as --checkpoint {run.checkpoint}"
+    )
 
 
 def _of_one(config: Config, choice: Mapping[str, Any]) -> Config:
