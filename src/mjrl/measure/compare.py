@@ -251,7 +251,7 @@ def _row(gap: Gap) -> tuple[str, ...]:
 
   def said(number: float | None, sign: str) -> str:
     scaled = None if number is None else figure.factor * number
-    return NOT_MEASURED if scaled is None else f"{scaled:{sign}.{figure.digits}f}"
+    return NOT_MEASURED if scaled is None else f"{scaled:{sign}z.{figure.digits}f}"
 
   allowed = gap.two_standard_errors
   verdict = {True: "within", False: "OUTSIDE", None: ""}[gap.within]
