@@ -378,3 +378,12 @@ def test_with_a_display_the_window_opens(called, monkeypatch):
   monkeypatch.setenv("DISPLAY", ":0")
   assert train.main(["--task", "hop.flat"]) == 0
   assert called.train[0]["options"].headless is False
+
+
+def test_a_full_disk_behind_the_output_is_said():
+  # Guards: a traceback that tells of our print, and not of the disk.
+  command = [sys.executable, str(ROOT / "scripts/train.py"), "--task", "jumper.tripod", "--dry-run"]
+  with open("/dev/full", "w") as full:
+    done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+  assert done.returncode == 1
+  assert done.stderr == "error: the output cannot be written: No space left on device\n"

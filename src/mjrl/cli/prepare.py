@@ -1,5 +1,6 @@
 """What train and play plan alike, before anything is built; starting torch; errors in one line."""
 
+import errno
 import os
 import random
 import sys
@@ -23,6 +24,9 @@ ENVIRONMENT = {
   "KMP_BLOCKTIME": "0",
   "GIT_PYTHON_REFRESH": "quiet",
 }
+
+
+_CONSOLE_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +149,8 @@ def without_traceback(work: Callable[[], int]) -> int:
   except BackendUnavailable as error:
     return _fail(error, 1)
   except OSError as error:
+    if error.errno in _CONSOLE_IS_FULL and error.filename is None:
+      return _fail(OSError(f"the output cannot be written: {error.strerror}"), 1)
     if error.filename is None and not _said_by_mjrl(error):
       raise
     return _fail(error, 1)
