@@ -188,8 +188,8 @@ def test_two_processes_learn_one_policy(tmp_path, start_two):
   # log of the first one's envs only; two processes of half the envs each whose rollouts are as
   # long as those of one with half; files that two write at once.
   iterations = 24  # the recipe's, whose 8 envs are 4 in each process
-  # One evaluates, and the other waits.
-  processes = start_two("--seed", "3", "--eval_every", "12", "--num_eval_episodes", "2")
+  # Three episodes, two of which are the first process's.
+  processes = start_two("--seed", "3", "--eval_every", "12", "--num_eval_episodes", "3")
   said, ranks = finish(tmp_path, processes)
   assert [process.returncode for process in processes] == [0, 0], said
   assert_in_step(ranks)
@@ -201,7 +201,10 @@ def test_two_processes_learn_one_policy(tmp_path, start_two):
   assert not torch.equal(ranks[0]["action"], ranks[1]["action"])
   assert same(ranks[0]["sums"], ranks[1]["sums"])  # their envs are not each other's copies
 
-  log = ranks[0]["log"]
+  log, other_log = (rank["log"] for rank in ranks)
+  assert log["eval/episodes"] == 3
+  evaluated = [name for name in log if name.startswith("eval/") and name != "eval/seconds"]
+  assert len(evaluated) > 10 and all(log[name] == other_log[name] for name in evaluated)
   last = [rank["sums"][-1] for rank in ranks]  # metrics, rewards, ends of episodes
   metrics, rewards, _ = [first + other for first, other in zip(*last, strict=True)]
   for k, name in enumerate(ranks[0]["metrics"]):

@@ -20,10 +20,12 @@ from mjrl.envs.env import Env, Step
 from mjrl.envs.policy import Policy, advance
 from mjrl.envs.scoring import Metrics
 from mjrl.envs.task import Task
+from mjrl.learn.distributed import summed
 from mjrl.learn.moments import check_can_fire
 from mjrl.learn.options import Options
 from mjrl.names import nearest
 from mjrl.sim.open import open_backend
+from mjrl.sim.ranks import ALONE, Ranks
 from mjrl.sim.resolve import Resolved
 
 _OF_EPISODES = ("reward", "episode_length", "success")
@@ -88,9 +90,11 @@ def check_evaluation(
     )
 
 
-def num_eval_envs(options: Options, num_envs: int) -> int:
-  """Envs of the evaluation: as many as training's, but none without an episode."""
-  return min(options.num_eval_episodes, num_envs) if options.eval_every else 0
+def num_eval_envs(options: Options, resolved: Resolved) -> int:
+  """Envs of this process's evaluation: as many as training's, but hardly one without an episode."""
+  if not options.eval_every:
+    return 0
+  return max(min(_share(options.num_eval_episodes, resolved.ranks), resolved.num_envs), 1)
 
 
 def open_evaluation(
@@ -115,7 +119,7 @@ def open_evaluation(
   """
   if options.eval_every is None:
     return None
-  num_envs = num_eval_envs(options, resolved.num_envs)
+  num_envs = num_eval_envs(options, resolved)
   own = replace(resolved, num_envs=num_envs, threads=min(resolved.threads, num_envs))
   env = Env(as_on_last_rung(task), open_backend(own, model), seed, history=history)
   return Evaluation(
@@ -123,23 +127,30 @@ def open_evaluation(
     every=options.eval_every,
     episodes=options.num_eval_episodes,
     best_metric=options.best_metric,
+    ranks=resolved.ranks,
   )
 
 
 class Evaluation:
-  """Plays a fixed number of episodes, however the policy does in them."""
+  """Plays a fixed number of episodes, however the policy does in them.
 
-  def __init__(self, env: Env, *, every: int, episodes: int, best_metric: str) -> None:
+  The processes of a distributed run share the episodes out, and all know what came of them.
+  """
+
+  def __init__(
+    self, env: Env, *, every: int, episodes: int, best_metric: str, ranks: Ranks = ALONE
+  ) -> None:
     """Keep the world as it is, for every evaluation to start from.
 
     Args:
       env: newly built, and used for nothing else.
       every: iterations between evaluations.
-      episodes: complete ones of an evaluation.
+      episodes: complete ones of an evaluation, by all processes.
       best_metric: one of `scalar_names`; the highest is the best.
+      ranks: this process's.
     """
     self.env, self.every, self.episodes, self.best_metric = env, every, episodes, best_metric
-    self.quota = quota(episodes, env.num_envs)
+    self.quota = quota(_share(episodes, ranks), env.num_envs)
     self.step_limit = max(self.quota) * env.task.episode_steps + _SPARE_STEPS
     self._start = env.save()
     self._notes: list[str] = []
@@ -160,7 +171,7 @@ class Evaluation:
 
     Args:
       policy: that is evaluated.
-      stop: asked between control steps; True abandons the evaluation.
+      stop: asked between control steps; True abandons the evaluation, of a process that is alone.
       fire: called with the names of the run's moments, see `mjrl.learn.moments`.
 
     Returns:
@@ -185,7 +196,7 @@ class Evaluation:
         if count.complete:
           break
       self._note(count.episodes)
-      scalars = count.scalars() | {"eval/seconds": time.perf_counter() - began}
+      scalars = count.scalars(summed) | {"eval/seconds": time.perf_counter() - began}
       fire("eval_end", scalars=scalars)
     return scalars
 
@@ -210,10 +221,11 @@ class Evaluation:
 
   def _note(self, episodes: int) -> None:
     self._notes += [f"evaluation: {note}" for note in self.env.take_notes()]
-    if episodes < self.episodes:
+    wanted = sum(self.quota)
+    if episodes < wanted:
       self._notes.append(
         f"evaluation: cut short after {self.step_limit} control steps, with {episodes} of "
-        f"{self.episodes} episodes complete: it cannot be the best"
+        f"{wanted} episodes complete: it cannot be the best"
       )
     self.env.take_finished()  # and forget what else the env would log
     self.env.end_iteration(0)
@@ -222,6 +234,11 @@ class Evaluation:
 def quota(episodes: int, num_envs: int) -> list[int]:
   """Episodes that count of each env, as even as can be; they add up to `episodes`."""
   return [episodes // num_envs + (k < episodes % num_envs) for k in range(num_envs)]
+
+
+def _share(episodes: int, ranks: Ranks) -> int:
+  """Episodes of this process."""
+  return quota(episodes, ranks.world_size)[ranks.rank]
 
 
 class _Count:
@@ -274,12 +291,18 @@ class _Count:
     self._left -= done.long()
     self.episodes += int(done.sum())
 
-  def scalars(self) -> dict[str, float]:
-    """Means over the episodes and their steps, by their names in the log."""
+  def scalars(self, pool: Callable[[Tensor], Tensor]) -> dict[str, float]:
+    """Means over the episodes and their steps, by their names in the log.
+
+    Args:
+      pool: adds up what several processes have summed.
+    """
+    mine = torch.tensor([*self._sums.values(), self.episodes], dtype=torch.float64)
+    *sums, episodes = pool(mine).tolist()
     found: dict[str, float] = {}
-    if self.episodes:
-      found |= {name: total / self.episodes for name, total in self._sums.items()}
-    found |= self._metrics.drain()
-    found |= {f"terminal/{name}": value for name, value in self._terminal.drain().items()}
-    found["episodes"] = self.episodes
+    if episodes:
+      found |= {name: total / episodes for name, total in zip(self._sums, sums, strict=True)}
+    found |= self._metrics.drain(pool)
+    found |= {f"terminal/{name}": value for name, value in self._terminal.drain(pool).items()}
+    found["episodes"] = int(episodes)
     return {f"eval/{name}": value for name, value in found.items()}

@@ -28,3 +28,11 @@ class Options:
   headless: bool = True
   profile: bool = False
   profile_output: Path | None = None
+
+  def without_output(self) -> "Options":
+    """Of a process that neither writes nor shows anything, and evaluates its share."""
+    return Options(
+      eval_every=self.eval_every,
+      num_eval_episodes=self.num_eval_episodes,
+      best_metric=self.best_metric,
+    )

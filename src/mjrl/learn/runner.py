@@ -183,12 +183,12 @@ class Runner(OnPolicyRunner):
     for sink in self.sinks:
       sink.write(self.next_iteration - 1, scalars)
     notes = self.alg.take_notes() + self._take_notes()
-    notes += self.evaluation.take_notes() if self.evaluation else []
     with self.failures.survived(CONSOLE):
       display.block(self.next_iteration - 1, scalars, notes)
 
   def _take_notes(self) -> list[str]:
-    ours, *others = gathered(self.mjrl_env.take_notes())
+    mine = self.mjrl_env.take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
+    ours, *others = gathered(mine)
     return ours + [f"rank {k}: {note}" for k, notes in enumerate(others, 1) for note in notes]
 
   def _evaluate(self, stop: StopAsked) -> dict[str, float]:
@@ -197,7 +197,7 @@ class Runner(OnPolicyRunner):
     self._evaluated.load_state_dict(self.alg.get_policy().state_dict())
     fire = partial(self._fire, env=self.evaluation.env)
     policy = NetworkPolicy(self._evaluated)
-    scalars = self.evaluation.run(policy, stop=lambda: bool(stop), fire=fire)
+    scalars = self.evaluation.run(policy, stop=lambda: self.ranks.alone and bool(stop), fire=fire)
     if scalars is None:
       return {}
     best = self.evaluation.better(scalars, self.next_iteration - 1, self.saves.best)

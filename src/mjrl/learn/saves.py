@@ -114,9 +114,11 @@ class Saves:
       best: what the best is now; it stays what it was where it cannot be written.
 
     Returns:
-      The file; None where it could not be written.
+      The file; None where it could not be written, or is another process's to write.
     """
     before, self.best = self.best, best
+    if not self._ranks.first:
+      return None
     path = self._folder / checkpoints.BEST
     with self._failures.survived(BEST):
       checkpoints.write(path, self._content())

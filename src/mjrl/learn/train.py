@@ -89,7 +89,7 @@ def train(
   )
   check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
   if not ranks.first:
-    options = Options()
+    options = options.without_output()
   env, evaluation = _build(task, resolved, recipe, seed, options)
   if stop_agreed(stop):
     print("stopped before the run began: no folder was made")
@@ -194,7 +194,7 @@ def _build(
     resolved,
     model,
     beside=_rollout_bytes_per_env(task, recipe),
-    more_envs=num_eval_envs(options, resolved.num_envs),
+    more_envs=num_eval_envs(options, resolved),
   )
   of_networks, of_env, of_evaluation = streams(seed, 3, resolved.ranks.rank)
   torch.manual_seed(of_networks)
