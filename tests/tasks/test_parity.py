@@ -33,6 +33,7 @@ OF_A_CLOCK = (
   r"rewards\.(gait|stance_load|standing_load|stance_gap)",
   r"metrics\.wrong_feet",
   r"recipes\.native\.curriculum\.\w+",
+  r"recipes\.native\.curriculum\.speed_weight\.(metric|initial|start|done)",
 )
 
 
@@ -74,18 +75,19 @@ def test_every_walking_task_is_compared():
 
 def test_recipes_differ_in_what_a_clock_eases_alone():
   # Guards: one task that is learned with other numbers than the one it is compared with.
-  flat = tasks.build("jumper.flat").recipes["native"].curriculum
   tripod = tasks.build("jumper.tripod").recipes["native"].curriculum
-  for name in CLOCKED:
-    task = tasks.build(name)
-    eased = task.recipes["native"].curriculum
-    assert flat.items() <= eased.items() and eased.keys() == tripod.keys()
-    swinging = 6 / len(task.gait.groups)
-    for key in eased.keys() - flat.keys():
+  for name, scale in (("jumper.tetrapod", 2 / 3), ("jumper.ripple", 1.0)):
+    eased = tasks.build(name).recipes["native"].curriculum
+    assert eased.keys() == tripod.keys() and eased["speed_width"] == tripod["speed_width"]
+    for key in eased.keys() - {"speed_width"}:
       assert eased[key].metric == "wrong_feet", key
       for number in ("initial", "start", "done"):
-        one_foot = getattr(tripod[key], number) / 3
-        assert getattr(eased[key], number) == pytest.approx(one_foot * swinging), (name, key)
+        expected = scale * getattr(tripod[key], number)
+        assert getattr(eased[key], number) == pytest.approx(expected), (name, key)
+  flat = tasks.build("jumper.flat").recipes["native"].curriculum
+  assert flat.keys() == {"speed_width", "speed_weight"}
+  assert flat["speed_width"] == tripod["speed_width"]
+  assert flat["speed_weight"].easy == tripod["speed_weight"].easy
 
 
 def test_a_change_would_be_seen():
