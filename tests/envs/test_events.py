@@ -164,6 +164,7 @@ def test_a_masked_draw_leaves_the_others(calm, make_env):
     "body_ipos": (events.base_com, {"x_m": 0.02, "y_m": 0.02, "z_m": 0.02}),
     "body_mass": (events.mass_scale, {"factor": (1.1, 1.3)}),
     "actuator_gainprm": (events.gain_scale, {"stiffness": (0.8, 0.9), "damping": (0.8, 0.9)}),
+    "actuator_forcerange": (events.strength_scale, {"factor": (0.8, 0.9)}),
   }
   for field, (fn, params) in rows.items():
     fn(env.world, mask, **params)

@@ -59,6 +59,18 @@ def test_one_number_changes_and_nothing_else(tripod, path, value, changes):
   assert isinstance(changed, Task) and describe(tripod) == before
 
 
+@pytest.mark.parametrize("event", ["mass", "gains", "strength", "delay"])
+def test_what_never_happens_is_switched_on(tripod, event):
+  # Guards: a number that is set for an event that never happens, and a robot as it always was.
+  (name, value), *_ = tripod.events[event].params.items()
+  wider = {f"events.{event}.{name}": [value[0], 2 * value[1]]}
+  with pytest.raises(ValueError, match=rf"no effect: {event} never happens; set events.{event}.wh"):
+    override(tripod, "native", wider)
+  changed = override(tripod, "native", {f"events.{event}.when": "startup", **wider})
+  row = changed.events[event]
+  assert (row.when, row.params[name]) == ("startup", (value[0], 2 * value[1]))
+
+
 def test_a_rung_is_reached_by_its_place(tripod):
   # Guards: the same for what lies in a list.
   changed = override(tripod, "native", {"curriculum.rungs.1.linear": 0.6})

@@ -56,6 +56,6 @@ def test_what_stays_random_is_said(task):
   # Guards: randomisation that stays on without a word.
   text = "\n".join(kept(task))
   for name, event in task.events.items():
-    assert (name in text) == (event.when != "interval")
+    assert (name in text) == (event.when in ("startup", "reset"))
   for name, row in task.observations["policy"].items():
     assert (f"{name} ±" in text) == bool(row.noise)

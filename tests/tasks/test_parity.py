@@ -1,6 +1,7 @@
 """The walking tasks are one another's control: what differs, and the tables of the reference."""
 
 import re
+from itertools import combinations
 from math import pi, radians
 
 import pytest
@@ -8,19 +9,31 @@ import pytest
 from mjrl import tasks
 from mjrl.envs.describe import describe, differences
 
-# Paths at which a gait may differ from another task: the gait, and what its ceiling implies.
-ALLOWED = (
+WALKING = ("jumper.flat", "jumper.tripod", "jumper.tetrapod", "jumper.ripple")
+CLOCKED = WALKING[1:]
+
+# Paths at which two gaits may differ: the gait, and what it and its ceiling imply.
+OF_A_GAIT = (
   r"name",
-  r"gait(\..*)?",
+  r"gait\.(name|groups|mirror|swing_steps)",
   r"command\.(forward_m_s|left_m_s|yaw_rad_s)",
-  r"observations\.(policy|critic)\.gait_phase",
-  r"rewards\.(gait|stance_load|standing_load|stance_gap)",
+  r"rewards\.gait\.params\.max_contact_s",
+  r"rewards\.stance_load\.params\.enough_n",
   r"rewards\.track_linear_velocity\.params\.std_m_s",
   r"rewards\.track_angular_velocity\.params\.std_rad_s",
   r"rewards\.pose\.params\.standing_(arm|leg)_rad",
   r"curriculum\.rungs",
+  r"recipes\.native\.curriculum\.\w+\.(initial|start|done)",
+  r"recipes\.native\.curriculum\.gait_width\.easy",
+)
+# Rows that a clock adds, and which a task without one has not.
+OF_A_CLOCK = (
+  r"gait",
+  r"observations\.(policy|critic)\.gait_phase",
+  r"rewards\.(gait|stance_load|standing_load|stance_gap)",
   r"metrics\.wrong_feet",
   r"recipes\.native\.curriculum\.\w+",
+  r"recipes\.native\.curriculum\.speed_weight\.(metric|initial|start|done)",
 )
 
 
@@ -28,22 +41,53 @@ def page(name):
   return describe(tasks.build(name))
 
 
-def test_flat_and_tripod_differ_in_nothing_but_the_gait():
+def paths(name, other):
+  return [line.split(": ")[0] for line in differences(page(name), page(other))]
+
+
+def allowed(path, patterns):
+  return any(re.fullmatch(pattern, path) for pattern in patterns)
+
+
+@pytest.mark.parametrize(("name", "other"), [*combinations(WALKING, 2)])
+def test_two_gaits_differ_in_nothing_but_the_gait(name, other):
   # Guards: a weight changed in one task, after which the two compare nothing.
-  lines = differences(page("jumper.flat"), page("jumper.tripod"))
-  paths = [line.split(": ")[0] for line in lines]
-  for path in paths:
-    assert any(re.fullmatch(allowed, path) for allowed in ALLOWED), path
-  for allowed in ALLOWED:  # and the list has no entry that allows what does not differ
-    assert any(re.fullmatch(allowed, path) for path in paths), allowed
+  without_clock = "jumper.flat" in (name, other)
+  for path in paths(name, other):
+    assert allowed(path, OF_A_GAIT + OF_A_CLOCK * without_clock), path
+
+
+def test_nothing_is_allowed_to_differ_that_does_not():
+  # Guards: a list of exceptions that grows, and then lets through what it was not made for.
+  for patterns, pairs in (
+    (OF_A_GAIT, list(combinations(CLOCKED, 2))),
+    (OF_A_CLOCK, [("jumper.flat", name) for name in CLOCKED]),
+  ):
+    found = [path for pair in pairs for path in paths(*pair)]
+    for pattern in patterns:
+      assert any(re.fullmatch(pattern, path) for path in found), pattern
+
+
+def test_every_walking_task_is_compared():
+  # Guards: a gait that is added and controlled by nothing.
+  assert {name for name in tasks.TASKS if "walk" in tasks.entry(name).description} == set(WALKING)
 
 
 def test_recipes_differ_in_what_a_clock_eases_alone():
   # Guards: one task that is learned with other numbers than the one it is compared with.
-  flat, tripod = (tasks.build(name).recipes["native"].curriculum for name in RUNGS)
-  assert flat.items() <= tripod.items()
-  for key in tripod.keys() - flat.keys():
-    assert tripod[key].metric == "wrong_feet", key
+  tripod = tasks.build("jumper.tripod").recipes["native"].curriculum
+  for name, scale in (("jumper.tetrapod", 2 / 3), ("jumper.ripple", 1.0)):
+    eased = tasks.build(name).recipes["native"].curriculum
+    assert eased.keys() == tripod.keys() and eased["speed_width"] == tripod["speed_width"]
+    for key in eased.keys() - {"speed_width"}:
+      assert eased[key].metric == "wrong_feet", key
+      for number in ("initial", "start", "done"):
+        expected = scale * getattr(tripod[key], number)
+        assert getattr(eased[key], number) == pytest.approx(expected), (name, key)
+  flat = tasks.build("jumper.flat").recipes["native"].curriculum
+  assert flat.keys() == {"speed_width", "speed_weight"}
+  assert flat["speed_width"] == tripod["speed_width"]
+  assert flat["speed_weight"].easy == tripod["speed_weight"].easy
 
 
 def test_a_change_would_be_seen():
@@ -56,7 +100,7 @@ def test_a_change_would_be_seen():
 def test_ladders_are_of_one_shape():
   # Guards: a gait that climbs more easily than another.
   shapes = []
-  for name in ("jumper.flat", "jumper.tripod"):
+  for name in WALKING:
     task = tasks.build(name)
     ceiling, turn = task.command.forward_m_s[1], task.command.yaw_rad_s[1]
     shapes.append(
@@ -65,8 +109,19 @@ def test_ladders_are_of_one_shape():
         for r in task.curriculum.rungs
       ]
     )
-  for rung, other in zip(*shapes, strict=True):
-    assert rung == pytest.approx(other)
+  for shape in shapes[1:]:
+    assert len(shape) == len(shapes[0])
+    for rung, other in zip(shapes[0], shape, strict=True):
+      assert rung == pytest.approx(other)
+
+
+@pytest.mark.parametrize("name", CLOCKED)
+def test_a_ceiling_is_what_the_clock_allows(name):
+  # Guards: a speed that asks of a gait another step than of the others.
+  task = tasks.build(name)
+  cycle_s = task.gait.cycle_steps * task.control_dt_s
+  assert task.command.forward_m_s[1] == pytest.approx(0.08 / cycle_s / task.gait.duty)
+  assert task.command.yaw_rad_s[1] == pytest.approx(1.5 * task.command.forward_m_s[1])
 
 
 # Reference: facts/jumper.md 2.1.
@@ -127,6 +182,29 @@ RUNGS = {  # linear and angular ceiling, linear and angular width
     (0.50, 0.75, 0.25, 0.30),
     (0.50, 0.75, 0.125, 0.20),
   ],
+  "jumper.ripple": [
+    (0.20, 0.24, 0.10, 0.096),
+    (0.28, 0.40, 0.14, 0.16),
+    (0.40, 0.60, 0.20, 0.24),
+    (0.40, 0.60, 0.10, 0.16),
+  ],
+}
+RUNGS["jumper.tetrapod"] = RUNGS["jumper.tripod"]
+# Gaits: steps of a cycle and of a swing, groups in swing order, mirror of the phase, N of a loaded
+# foot, longest stance in s, widths of a standing robot's pose.
+GAITS = {
+  "jumper.tripod": (
+    (16, 8, (("LF", "RM", "LR"), ("RF", "LM", "RR")), (-1, -1)),
+    (5.0, 1.0, 0.20, 0.10),
+  ),
+  "jumper.tetrapod": (
+    (12, 4, (("LF", "RR"), ("LM", "RM"), ("LR", "RF")), (-1, 1)),
+    (3.7, 1.0, 0.10, 0.05),
+  ),
+  "jumper.ripple": (
+    (12, 2, (("LF",), ("RM",), ("LR",), ("RF",), ("LM",), ("RR",)), (-1, -1)),
+    (3.0, 1.5, 0.10, 0.05),
+  ),
 }
 
 
@@ -176,6 +254,23 @@ def test_a_robot_that_stands_still_fails_every_linear_bar():
       assert ladder.bar_base_m_s + ladder.bar_slope * linear < 0.8 * 0.765 * linear, name
 
 
+@pytest.mark.parametrize("name", GAITS)
+def test_gaits_are_those_of_the_reference(name):
+  # Guards: a clock of another order or rate than the robot's controller counts by.
+  task, (clock, numbers) = tasks.build(name), GAITS[name]
+  gait, rewards = task.gait, task.rewards
+  assert (gait.cycle_steps, gait.swing_steps, gait.groups, gait.mirror) == clock
+  pose = rewards["pose"].params
+  assert numbers == (
+    rewards["stance_load"].params["enough_n"],
+    rewards["gait"].params["max_contact_s"],
+    pose["standing_arm_rad"],
+    pose["standing_leg_rad"],
+  )
+  assert rewards["gait"].params["max_air_s"] == 0.5
+  assert rewards["gait"].params["width_feet"] == 0.7
+
+
 def test_the_rest_of_tripod_is_the_reference_s():
   # Guards: a rate, range or gain that drifted.
   task = tasks.build("jumper.tripod")
@@ -185,10 +280,7 @@ def test_the_rest_of_tripod_is_the_reference_s():
   assert command.forward_m_s == command.left_m_s == (-0.5, 0.5)
   assert command.yaw_rad_s == (-0.75, 0.75) and command.hold_s == (3.0, 8.0)
   assert (command.standing, command.heading, command.heading_gain_1_s) == (0.2, 0.3, 0.5)
-  gait = task.gait
-  assert (gait.cycle_steps, gait.swing_steps, gait.duty) == (16, 8, 0.5)
-  assert gait.groups == (("LF", "RM", "LR"), ("RF", "LM", "RR")) and gait.mirror == (-1, -1)
-  assert 1 / (gait.cycle_steps * task.control_dt_s) == pytest.approx(3.125)
+  assert 1 / (task.gait.cycle_steps * task.control_dt_s) == pytest.approx(3.125)
   assert task.terminations["fell_over"].params == {"max_tilt_rad": radians(50)}
   start = task.events["start"].params
   assert start == {"spread_m": 0.5, "lift_m": (0.01, 0.05), "yaw_rad": pi}
@@ -196,6 +288,8 @@ def test_the_rest_of_tripod_is_the_reference_s():
   assert task.events["encoder_bias"].params == {"bias_rad": 0.015}
   assert task.events["base_com"].params == {"x_m": 0.025, "y_m": 0.025, "z_m": 0.03}
   assert task.events["push"].every_s == (1.0, 3.0)
+  off = [name for name, event in task.events.items() if event.when == "never"]
+  assert off == ["mass", "gains", "strength", "delay"]
 
 
 def test_the_gpu_recipe_is_the_reference_s():

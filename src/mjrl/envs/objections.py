@@ -27,6 +27,8 @@ def objection(task: Task, changed: Task, engine: str, path: str) -> str:
       return "" if key == "weight" else _without_weight(changed, anneals, row)
     case ["command", "heading_gain_1_s"] if changed.command.heading == 0:
       return "has no effect: with command.heading 0, no env is asked for a heading"
+    case ["events", name, *_, key] if key != "when" and name in changed.events:
+      return _switched_off(changed, name)
     case ["observations", group, row, "history"]:
       kept = changed.recipes[engine].history if engine in changed.recipes else None
       before, after = (t.observations[group][row] for t in (task, changed))
@@ -55,6 +57,12 @@ def _without_weight(task: Task, anneals: Mapping[str, Anneal], row: str) -> str:
   if task.rewards[row].weight or _moved(anneals, row):
     return ""
   return f"has no effect: the weight of {row} is 0"
+
+
+def _switched_off(task: Task, name: str) -> str:
+  if task.events[name].when != "never":
+    return ""
+  return f"has no effect: {name} never happens; set events.{name}.when=startup too"
 
 
 def _set_by_ladder(task: Task, row: str, key: str) -> str:

@@ -18,7 +18,11 @@ def compile_scene(task: Task) -> mujoco.MjModel:
   spec.option.timestep = task.physics_dt_s
   add_ground(spec)
   longest_s = max(
-    (e.params["delay_s"][1] for e in task.events.values() if e.fn is events.actuator_delay),
+    (
+      e.params["delay_s"][1]
+      for e in task.events.values()
+      if e.fn is events.actuator_delay and e.when != "never"
+    ),
     default=0.0,
   )
   if longest_s:

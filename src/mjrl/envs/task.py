@@ -74,7 +74,7 @@ class Term:
   params: Mapping[str, Any]
 
 
-WORLD_EVENTS = ("startup", "reset", "interval")
+WORLD_EVENTS = ("startup", "reset", "interval", "never")
 RUN_EVENTS = (
   "train_start",
   "iteration",
@@ -90,7 +90,8 @@ RUN_EVENTS = (
 class Event:
   """Something that happens to the world, fn(World, mask, **params), or in a run, fn(Moment, ...).
 
-  when     one of `WORLD_EVENTS`, or of `RUN_EVENTS`, see `mjrl.learn.moments`
+  when     one of `WORLD_EVENTS`, or of `RUN_EVENTS`, see `mjrl.learn.moments`; what happens "never"
+           can be switched on by an override
   every_s  shortest and longest time between two, per env; interval events alone
   """
 
@@ -100,7 +101,7 @@ class Event:
   every_s: tuple[float, float] | None = None
 
   def __post_init__(self) -> None:
-    """Refuse an event that could never fire."""
+    """Refuse a moment that there is not, and times that are none."""
     if self.when not in WORLD_EVENTS + RUN_EVENTS:
       raise ValueError(f"event at {self.when!r}: {nearest(self.when, WORLD_EVENTS + RUN_EVENTS)}")
     if (self.when == "interval") != (self.every_s is not None):
@@ -156,6 +157,12 @@ def every(every_s: tuple[float, float], fn: Callable[..., Any], **params: Any) -
   """An event that comes again after a random time, drawn per env."""
   check_params(fn, params)
   return Event(when="interval", fn=fn, params=params, every_s=every_s)
+
+
+def never(fn: Callable[..., Any], **params: Any) -> Event:
+  """An event of the world that is switched off: `events.<name>.when=startup` switches it on."""
+  check_params(fn, params)
+  return Event(when="never", fn=fn, params=params)
 
 
 def at_run(when: str, fn: Callable[..., Any], **params: Any) -> Event:

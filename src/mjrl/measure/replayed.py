@@ -12,6 +12,7 @@ from mjrl.learn import checkpoints
 # Longer than anybody watches, and still a whole number of control steps in float64.
 ENDLESS_S = 1e7
 _KEPT = ("startup", "reset")  # events that replays have too
+_CAN_BE_KEPT = (*_KEPT, "never")  # those among them that an override switches on
 
 
 def as_replayed(
@@ -91,7 +92,9 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
     "success": "a replay has no success, evaluations in training do",
     "command": "--command is held" if held else "",
     "physics_dt_s": "--physics_hz is given" if physics_hz is not None else "",
-    "events": "" if event and event.when in _KEPT else "a replay leaves this event out anyway",
+    "events": ""
+    if event and event.when in _CAN_BE_KEPT
+    else "a replay leaves this event out anyway",
     "observations": "a replay has no critic" if rest.startswith("critic.") else "",
   }.get(table, "")
   if table == "observations" and path.endswith(".noise") and not obs_noise:

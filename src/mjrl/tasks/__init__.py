@@ -38,6 +38,18 @@ TASKS: Mapping[str, Entry] = {
     num_envs={"native": 128, "warp": 4096},
     page="mjrl.tasks.jumper.tripod",
   ),
+  "jumper.tetrapod": Entry(
+    description="walk at a commanded velocity, two feet at a time",
+    robot="jumper",
+    num_envs={"native": 128, "warp": 4096},
+    page="mjrl.tasks.jumper.tetrapod",
+  ),
+  "jumper.ripple": Entry(
+    description="walk at a commanded velocity, one foot at a time",
+    robot="jumper",
+    num_envs={"native": 128, "warp": 4096},
+    page="mjrl.tasks.jumper.ripple",
+  ),
 }
 
 

@@ -78,6 +78,13 @@ def gain_scale(
   world.backend.set_model(mask, "actuator_biasprm", bias)
 
 
+def strength_scale(world: World, mask: Tensor, *, factor: tuple[float, float]) -> None:
+  """Multiplies the largest torque of the servos, one factor per joint and env."""
+  scale = world.uniform(*factor, len(world.robot.joints))
+  limit = world.backend.default("actuator_forcerange") * scale[:, :, None]
+  world.backend.set_model(mask, "actuator_forcerange", limit)
+
+
 def actuator_delay(world: World, mask: Tensor, *, delay_s: tuple[float, float]) -> None:
   """Time between a target and the servo that acts on it, one value for all servos of a robot."""
   delay = world.uniform(*delay_s, 1).expand(-1, len(world.robot.joints)).contiguous()

@@ -12,6 +12,5 @@ def task() -> Task:
     gait_rewards={},
     linear_m_s=0.8,
     angular_rad_s=1.0,
-    rung_fractions=((0.5, 0.4), (0.7, 2 / 3), (1.0, 1.0)),
     standing_pose_rad=(0.10, 0.05),
   )

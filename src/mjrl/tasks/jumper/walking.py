@@ -18,6 +18,7 @@ from mjrl.envs.task import (
   at_reset,
   at_startup,
   every,
+  never,
   noiseless,
   obs,
   reward,
@@ -25,9 +26,11 @@ from mjrl.envs.task import (
 )
 from mjrl.envs.terms import events, metrics, observations, rewards, terminations
 from mjrl.robots.jumper import JUMPER
-from mjrl.tasks.jumper.recipes import RECIPES, RECIPES_WITHOUT_CLOCK
+from mjrl.tasks.jumper.recipes import recipes
 
 FOOT_TARGET_M = 0.025
+RUNG_FRACTIONS = ((0.5, 0.4), (0.7, 2 / 3), (1.0, 1.0))
+"""Of the linear and of the angular ceiling: a pair for each rung of the ladder but the last."""
 
 
 def walk(
@@ -37,7 +40,6 @@ def walk(
   gait_rewards: Mapping[str, Reward],
   linear_m_s: float,
   angular_rad_s: float,
-  rung_fractions: tuple[tuple[float, float], ...],
   standing_pose_rad: tuple[float, float],
 ) -> Task:
   """A walking task.
@@ -48,7 +50,6 @@ def walk(
     gait_rewards: rows that the clock adds.
     linear_m_s: the fastest forward and sideways command.
     angular_rad_s: the fastest yaw command.
-    rung_fractions: linear and angular fractions of these, a pair per rung of the ladder.
     standing_pose_rad: widths of the pose row of a standing robot: arms, legs.
   """
   policy = {
@@ -134,8 +135,13 @@ def walk(
         tilt_rad_s=0.3,
         yaw_rad_s=0.4,
       ),
+      # Off in the reference; presets/robust.yaml switches them on.  All numbers are ours.
+      "mass": never(events.mass_scale, factor=(0.85, 1.15)),
+      "gains": never(events.gain_scale, stiffness=(0.8, 1.2), damping=(0.8, 1.2)),
+      "strength": never(events.strength_scale, factor=(0.75, 1.1)),
+      "delay": never(events.actuator_delay, delay_s=(0.0, 0.02)),
     },
-    curriculum=_ladder(linear_m_s, angular_rad_s, rung_fractions),
+    curriculum=_ladder(linear_m_s, angular_rad_s),
     metrics={
       "linear_error_m_s": term(metrics.linear_error),
       "angular_error_rad_s": term(metrics.angular_error),
@@ -146,13 +152,26 @@ def walk(
       "standing_drift_m_s": term(metrics.standing_drift),
       **clocked_metrics,
     },
-    recipes=RECIPES if gait else RECIPES_WITHOUT_CLOCK,
+    recipes=recipes(gait),
   )
 
 
-def _ladder(
-  linear_m_s: float, angular_rad_s: float, fractions: tuple[tuple[float, float], ...]
-) -> CommandLadder:
+def clock_rewards(*, enough_n: float, max_contact_s: float) -> dict[str, Reward]:
+  """The rows that a gait clock adds to a walking task.
+
+  Args:
+    enough_n: force with which a foot that should be down is down, N.
+    max_contact_s: longest time on the ground of a foot that steps, s.
+  """
+  return {
+    "gait": reward(+1.0, rewards.gait, width_feet=0.7, max_air_s=0.5, max_contact_s=max_contact_s),
+    "stance_load": reward(+0.5, rewards.stance_load, enough_n=enough_n),
+    "standing_load": reward(+2.0, rewards.standing_load, enough_n=3.0),
+    "stance_gap": reward(-0.5, rewards.stance_gap, max_m=0.05),
+  }
+
+
+def _ladder(linear_m_s: float, angular_rad_s: float) -> CommandLadder:
   """Rungs with kernels in proportion to their range, and a last one that asks for precision."""
   rungs = [
     Rung(
@@ -161,7 +180,7 @@ def _ladder(
       linear_std_m_s=0.5 * linear * linear_m_s,
       angular_std_rad_s=0.4 * angular * angular_rad_s,
     )
-    for linear, angular in fractions
+    for linear, angular in RUNG_FRACTIONS
   ]
   precision = Rung(
     linear=1.0,
