@@ -58,7 +58,7 @@ _NATIVE = replace(
 
 def recipes(gait: Gait | None) -> dict[str, Recipe]:
   """Engine to the recipe of a walking task by this clock, or of one without a clock."""
-  eased = _EASED | (_EASED_WITHOUT_CLOCK if gait is None else _eased_by(gait))
+  eased = _EASED | _eased_by(gait) if gait else _EASED
   return {"native": replace(_NATIVE, curriculum=eased), "warp": _WARP}
 
 
@@ -92,30 +92,16 @@ _EASED = {
   ),
 }
 
-_EASED_WITHOUT_CLOCK = {
-  # ... and, where no clock asks for steps, speed is worth more the less of it there is: at the
-  # task's own weight, 400 iterations of marching on the spot did not end in a step forward.
-  "speed_weight": _anneal(
-    "rewards.track_linear_velocity.weight",
-    8.0,
-    metric="linear_error_m_s",
-    initial=0.5,
-    start=0.25,
-    done=0.125,
-  ),
-}
-
-
-# Feet out of step, in proportion to those of the tripod's recipe.  A robot that stands is out of
-# step with three feet of a tripod's clock and with two of a tetrapod's.  With one foot of a
-# ripple's, but thirds of the numbers are never reached there: at 12 switches in 12 steps, a step
-# too early or late at each is a whole foot, and the robot marches on tiptoe, on the spot.
-_WRONG_FEET_SCALE = {"tripod": 1.0, "tetrapod": 2 / 3, "ripple": 1.0}
+# Feet out of step, where they are other than in the tripod's recipe.  A robot that stands is out of
+# step with three feet of a tripod's clock, and with two of a tetrapod's.  With a ripple's it is
+# one, but thirds of the numbers are never reached there: at 12 switches in 12 steps, one step too
+# early or late at each is a whole foot, and the robot marched on tiptoe and on the spot.
+_WRONG_FEET_SCALE = {"tetrapod": 2 / 3}
 
 
 def _eased_by(gait: Gait) -> dict[str, Anneal]:
   """What eases the start by the feet that are out of step with the clock."""
-  scale = _WRONG_FEET_SCALE[gait.name]
+  scale = _WRONG_FEET_SCALE.get(gait.name, 1.0)
 
   def by_wrong_feet(path: str, easy: float, *, start: float, done: float) -> Anneal:
     return _anneal(
