@@ -150,6 +150,8 @@ def without_traceback(work: Callable[[], int]) -> int:
     return _fail(error, 1)
   except OSError as error:
     if error.errno in _CONSOLE_IS_FULL and error.filename is None:
+      # What is still to be written goes nowhere: Python would fail over it once more when it ends.
+      os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
       return _fail(OSError(f"the output cannot be written: {error.strerror}"), 1)
     if error.filename is None and not _said_by_mjrl(error):
       raise
