@@ -98,28 +98,38 @@ def resolved():
   return native, Resolved(backend="warp", threads=0, nconmax=24, njmax=80, **common)
 
 
-def test_a_policy_is_measured_on_both_engines(tmp_path, monkeypatch, capsys, resolved):
+@pytest.fixture
+def compared(resolved):
+  """Measure an agent on native, then on warp; the exit code."""
+  native, warp = resolved
+
+  def run(agent):
+    return play(
+      task=tasks.build("jumper.tripod"),
+      resolved=native,
+      compared=warp,
+      seed=3,
+      agent=agent,
+      checkpoint=None,
+      steps=60,
+      speed=0.0,
+      command=(0.2, 0.0, 0.0),
+      obs_noise=True,
+      physics_hz=None,
+      measure=True,
+      headless=True,
+    )
+
+  return run
+
+
+def test_a_policy_is_measured_on_both_engines(tmp_path, monkeypatch, capsys, compared):
   # Guards: an engine compared with itself; other commands, seeds or lengths than the first's; the
   # usual files written by the wrong one of the two.
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr("mjrl.measure.plots.write_png", lambda *_: None)
   torch.set_num_threads(1)
-  native, warp = resolved
-  code = play(
-    task=tasks.build("jumper.tripod"),
-    resolved=native,
-    compared=warp,
-    seed=3,
-    agent="random",
-    checkpoint=None,
-    steps=60,
-    speed=0.0,
-    command=(0.2, 0.0, 0.0),
-    obs_noise=True,
-    physics_hz=None,
-    measure=True,
-    headless=True,
-  )
+  code = compared("random")
   assert code == 0 and "from native:cpu to warp:cpu" in capsys.readouterr().out
   names = ("measure", "measure_warp_cpu", "compare")
   one, two, gap = (json.loads((tmp_path / f"measure/{name}.json").read_text()) for name in names)
@@ -135,7 +145,7 @@ def test_a_policy_is_measured_on_both_engines(tmp_path, monkeypatch, capsys, res
   assert (tmp_path / "measure/measure.csv").is_file()
 
 
-def test_ctrl_c_in_the_second_measurement_keeps_the_first(tmp_path, monkeypatch, capsys, resolved):
+def test_ctrl_c_in_the_second_measurement_keeps_the_first(tmp_path, monkeypatch, capsys, compared):
   # Guards: an hour on the CPU lost with the slow engine's, or said to be.
   monkeypatch.chdir(tmp_path)
   monkeypatch.setattr("mjrl.measure.plots.write_png", lambda *_: None)
@@ -149,21 +159,6 @@ def test_ctrl_c_in_the_second_measurement_keeps_the_first(tmp_path, monkeypatch,
     return measure(replay, *rest)
 
   monkeypatch.setattr(module, "measure_replay", until_warp)
-  native, warp = resolved
-  code = play(
-    task=tasks.build("jumper.tripod"),
-    resolved=native,
-    compared=warp,
-    seed=3,
-    agent="zero",
-    checkpoint=None,
-    steps=60,
-    speed=0.0,
-    command=(0.2, 0.0, 0.0),
-    obs_noise=True,
-    physics_hz=None,
-    measure=True,
-    headless=True,
-  )
+  code = compared("zero")
   assert code == 130 and "native:cpu alone was written" in capsys.readouterr().out
   assert sorted(p.name for p in (tmp_path / "measure").iterdir()) == ["measure.csv", "measure.json"]

@@ -21,9 +21,9 @@ class Moment:
   scalars     name to value, as logged; what "iteration" and "eval_end" put in is logged too
   step        of the evaluation, for "eval_step"
   checkpoint  the file just written, for "checkpoint"; the newest, for "train_end"
-  rank        of this process. In a distributed run "train_start", "iteration" and "train_end" come
-              in every process, so that a change to the world is made in all; what writes a file
-              does so where it is 0. The other events come there alone
+  rank        of this process. In a distributed run all events but "checkpoint" come in every
+              process, so that a change to the world is made in all; what writes a file does so
+              where it is 0. "checkpoint" comes there alone
   """
 
   event: str
