@@ -69,9 +69,9 @@ def main() -> None:
   found["training"] = training(flags)
   _say("training", found["training"], began)
   if flags.json:
-    from mjrl.learn.atomic import write_bytes
+    from mjrl.learn.atomic import write_json
 
-    write_bytes(flags.json, (json.dumps(found, indent=2) + "\n").encode())
+    write_json(flags.json, found)
     print(f"wrote {flags.json}")
 
 

@@ -9,7 +9,6 @@ environment, with the model parameters that the task draws for each env.  Figure
 env-steps/s, each the median over the turns; absolute speeds depend on who else uses the machine.
 """
 
-import json
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -179,10 +178,9 @@ def main() -> None:
     for label, share in sorted(row["parts"].items(), key=lambda item: -item[1]):
       print(f"  {share:6.1%}  {label}")
   if flags.json:
-    from mjrl.learn.atomic import write_bytes
+    from mjrl.learn.atomic import write_json
 
-    text = json.dumps({"task": flags.task, "envs": found}, indent=2) + "\n"
-    write_bytes(flags.json, text.encode())
+    write_json(flags.json, {"task": flags.task, "envs": found})
     print(f"wrote {flags.json}")
 
 

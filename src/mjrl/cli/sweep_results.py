@@ -10,7 +10,7 @@ from typing import Any
 
 from mjrl import yaml_text
 from mjrl.cli.listing import aligned
-from mjrl.learn.atomic import write_bytes
+from mjrl.learn.atomic import write_bytes, write_json
 
 Row = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def outcome(runs: Path, config: Path) -> dict[str, Any]:
 
 def write(folder: Path, rows: Sequence[Row]) -> None:
   """`results.json` and `results.csv`, whole or not at all."""
-  write_bytes(folder / "results.json", (json.dumps(list(rows), indent=2) + "\n").encode())
+  write_json(folder / "results.json", list(rows))
   text = io.StringIO()
   writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
   writer.writeheader()

@@ -1,6 +1,5 @@
 """The verify command: a proof on the user's machine that runs repeat, and resume, to the bit."""
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -45,7 +44,7 @@ def _run(flags: VerifyFlags, stop: StopAsked) -> int:
   equal = all(one.equal for one in found)
   print("equal to the bit" if equal else "NOT equal: runs do not repeat on this machine")
   if flags.json is not None:
-    from mjrl.learn.atomic import write_bytes
+    from mjrl.learn.atomic import write_json
 
     content = {
       "task": flags.task,
@@ -55,7 +54,7 @@ def _run(flags: VerifyFlags, stop: StopAsked) -> int:
       "equal": equal,
       "checks": [asdict(one) | {"equal": one.equal} for one in found],
     }
-    write_bytes(flags.json, (json.dumps(content, indent=2) + "\n").encode())
+    write_json(flags.json, content)
   return 0 if equal else 1
 
 
