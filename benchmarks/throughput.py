@@ -42,6 +42,7 @@ def measure(flags: Flags, num_envs: int) -> dict:
   from mujoco import batch as mjbatch
 
   from mjrl import tasks
+  from mjrl.envs.actions import JointOffset
   from mjrl.envs.env import Env
   from mjrl.envs.scene import compile_scene
   from mjrl.sim.open import open_backend
@@ -60,6 +61,7 @@ def measure(flags: Flags, num_envs: int) -> dict:
   home = env.state.home_rad
   columns = env.state.gait_joints
   targets = home.expand(steps, num_envs, -1).clone()
+  assert isinstance(task.action, JointOffset)  # it is the walking task's
   targets[:, :, columns] += task.action.scale_rad * actions
   ctrl = targets.double().numpy()
   bare = mjbatch.Batch(model, nsim=num_envs, nthread=resolved.threads, persistent=True)

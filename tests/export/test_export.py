@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from mjrl import tasks
+from mjrl.envs.actions import JointOffset
 from mjrl.envs.recipe import Memory
-from mjrl.envs.task import JointOffset, obs
+from mjrl.envs.task import obs
 from mjrl.export import agreement, player
 from mjrl.export import export as exporting
 from mjrl.export.actor import load_torchscript

@@ -14,6 +14,7 @@ class Ladder:
 
   def __init__(self, spec: CommandLadder, task: Task, commands: Commands, rewards: Rewards) -> None:
     """Start on the lowest rung."""
+    assert task.command is not None  # a task with a ladder has one
     self.spec = spec
     self._commands, self._rewards = commands, rewards
     self._linear_ceiling = max(abs(v) for v in task.command.forward_m_s)

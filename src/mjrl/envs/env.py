@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mjrl.envs.asked import Asked
 from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
 from mjrl.envs.observing import Observer
@@ -113,8 +114,6 @@ class Env:
     )
     self._constants = constants(task, backend)
     self._readings = Readings(self.robot, backend)
-    self._home = self._constants["home_rad"]
-    self._driven = self._constants["gait_joints"]
     self._cycle_steps = task.gait.cycle_steps if task.gait else 1
 
     self.action = torch.zeros(n, driven, device=device)
@@ -128,7 +127,8 @@ class Env:
     self._touchdown = torch.zeros(n, feet, dtype=torch.bool, device=device)
     self._up = torch.zeros(n, feet, dtype=torch.bool, device=device)  # in the air
 
-    self.commands = Commands(task.command, self.world, self.dt_s)
+    self._velocity = Commands(task.command, self.world, self.dt_s) if task.command else None
+    self.asked = {k: row.build(self.world, self.dt_s) for k, row in task.commands.items()}
     moved = {row.path.split(".")[1] for row in (anneal or {}).values()}
     self.rewards = Rewards(task.rewards, n, device, self.dt_s, moved)
     self.metrics = Metrics(task.metrics, device)
@@ -172,6 +172,17 @@ class Env:
       shortest = max(round(_SHORTEST_FIRST * task.episode_steps), 1)
       self._limit_steps.random_(shortest, task.episode_steps + 1, generator=self.rng)
 
+  @property
+  def commands(self) -> Commands:
+    """The velocity commands.
+
+    Raises:
+      ValueError: the task asks for no velocity.
+    """
+    if self._velocity is None:
+      raise ValueError(f"{self.task.name} asks for no velocity, so that none can be commanded")
+    return self._velocity
+
   def reset(self) -> dict[str, Tensor]:
     """Start a new episode in every env; the ones that were under way leave no trace in the log."""
     self.rewards.forget(self._everyone)
@@ -206,10 +217,8 @@ class Env:
     failed, terminated = self._terminations(s)
     timed_out = (self.episode_steps >= self._limit_steps) & ~terminated
     reward = self.rewards.score(s)
-    holds = self.commands.advance(s, terminated | timed_out, terminated, look)
-    if self.ladder and self._leads:
-      self.ladder.step(holds)
-    self.state = s.replace(command=self.commands.value)
+    self._advance_commands(s, terminated, terminated | timed_out, look)
+    self.state = s.replace(**self._command_fields())
     self.observer.write(self.state)
 
     # 0 times anything finite is 0: a cheaper look than isfinite, and there is one every step.
@@ -327,7 +336,7 @@ class Env:
       "engine": self.backend.save(),
       "buffers": {name: getattr(self, name).clone() for name in _BUFFERS},
       "encoder_bias_rad": self.world.encoder_bias_rad.clone(),
-      "commands": self.commands.save(),
+      "commands": {k: command.save() for k, command in self._all_commands().items()},
       "rewards": self.rewards.save(),
       "observations": self.observer.save(),
       "rng": self.rng.get_state(),
@@ -340,7 +349,8 @@ class Env:
     for name, value in saved["buffers"].items():
       setattr(self, name, value.to(self.device, copy=True))
     self.world.encoder_bias_rad.copy_(saved["encoder_bias_rad"])
-    self.commands.load(saved["commands"])
+    for name, command in self._all_commands().items():
+      command.load(saved["commands"][name])
     self.rewards.load(saved["rewards"])
     self.observer.load(saved["observations"])
     self.rng.set_state(saved["rng"])
@@ -375,7 +385,6 @@ class Env:
       | {
         "action": self.action,
         "last_action": self.last_action,
-        "command": self.commands.value,
         "clock_steps": self.clock_steps,
         "foot_air_substeps": self._air,
         "foot_contact_substeps": self._contact,
@@ -383,13 +392,29 @@ class Env:
         "touchdown": self._touchdown,
         "encoder_bias_rad": self.world.encoder_bias_rad,
       }
+      | self._command_fields()
     )
+
+  def _all_commands(self) -> dict[str, Commands | Asked]:
+    return ({"velocity": self._velocity} if self._velocity else {}) | self.asked
+
+  def _command_fields(self) -> dict[str, Tensor]:
+    fields = {"command": self._velocity.value} if self._velocity else {}
+    for asked in self.asked.values():
+      fields.update(asked.fields())
+    return fields
+
+  def _advance_commands(self, s: State, fell: Tensor, ended: Tensor, look: bool) -> None:
+    if self._velocity:
+      holds = self._velocity.advance(s, ended, fell, look)
+      if self.ladder and self._leads:
+        self.ladder.step(holds)
+    for asked in self.asked.values():
+      asked.advance(s, ended, look)
 
   def _act(self, action: Tensor) -> None:
     self.last_action, self.action = self.action, action.clone()
-    target = self._home - self.world.encoder_bias_rad
-    ctrl = target.index_add(1, self._driven, action, alpha=self.task.action.scale_rad)
-    self.backend.set_ctrl(ctrl)
+    self.backend.set_ctrl(self.task.action.ctrl(self.state, action))
 
   def _count_feet(self, s: State) -> None:
     """Count substeps in the air and on the ground: integers, so that no clock drifts."""
@@ -426,6 +451,8 @@ class Env:
     rows = mask[:, None]
     for event in self._reset_events:
       event.fn(self.world, mask, **event.params)
+    for asked in self.asked.values():
+      asked.draw(mask)
     self.backend.reset(mask, self.world.start_qpos, self.world.start_qvel)
     self.action = self.action.masked_fill(rows, 0.0)
     self.last_action = self.last_action.masked_fill(rows, 0.0)
@@ -440,7 +467,8 @@ class Env:
     self._contact = torch.where(rows, down * self.substeps, self._contact)
     self._peak = self._peak.masked_fill(rows, 0.0)
     self._touchdown = self._touchdown & ~rows
-    self.commands.draw(mask)
+    if self._velocity:
+      self._velocity.draw(mask)
 
   def _first_bad(self) -> str:
     """What was the first to be no number, in words."""

@@ -25,7 +25,7 @@ def objection(task: Task, changed: Task, engine: str, path: str) -> str:
     case ["recipe", "curriculum", name, *_] if name in anneals:
       _, row, key = anneals[name].path.split(".", 2)
       return "" if key == "weight" else _without_weight(changed, anneals, row)
-    case ["command", "heading_gain_1_s"] if changed.command.heading == 0:
+    case ["command", "heading_gain_1_s"] if changed.command and changed.command.heading == 0:
       return "has no effect: with command.heading 0, no env is asked for a heading"
     case ["events", name, *_, key] if key != "when" and name in changed.events:
       return _switched_off(changed, name)

@@ -6,6 +6,8 @@ from inspect import Parameter, signature
 from math import atan2, cos, pi, sin
 from typing import Any
 
+from mjrl.envs.actions import Action
+from mjrl.envs.asked import Command
 from mjrl.envs.gaits import Gait
 from mjrl.envs.recipe import ENGINES, Recipe
 from mjrl.names import nearest
@@ -177,13 +179,6 @@ def noiseless(group: Mapping[str, Observation]) -> dict[str, Observation]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointOffset:
-  """Position targets of the driven joints: HOME + scale * action, less the encoder's bias."""
-
-  scale_rad: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class VelocityCommand:
   """What the robot is asked for: forward and left velocity (m/s) and yaw rate (rad/s).
 
@@ -252,8 +247,10 @@ class CommandLadder:
 class Task:
   """One page: everything that is learned, and how.  Checked when it is built.
 
+  command  the velocity that is asked for; None where none is
   success  fn(State, **params) -> (N,) bool, of the state on which an episode ended: whether it
            ended well, for evaluations; None where reaching the time-out without failing is that
+  commands what is asked beside the velocity
   """
 
   name: str
@@ -261,8 +258,8 @@ class Task:
   physics_dt_s: float
   control_dt_s: float
   episode_s: float
-  action: JointOffset
-  command: VelocityCommand
+  action: Action
+  command: VelocityCommand | None
   gait: Gait | None
   observations: Mapping[str, Mapping[str, Observation]]
   rewards: Mapping[str, Reward]
@@ -272,6 +269,7 @@ class Task:
   metrics: Mapping[str, Term]
   recipes: Mapping[str, Recipe]
   success: Term | None = None
+  commands: Mapping[str, Command] = field(default_factory=dict)
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""
@@ -292,6 +290,8 @@ class Task:
         raise ValueError(f"{self.name}: observation group {group!r} is missing or empty")
     ladder = self.curriculum
     if ladder is not None:
+      if self.command is None:
+        raise ValueError(f"{self.name}: a command ladder needs a velocity command to widen")
       for row in (ladder.linear, ladder.angular):
         if row not in self.rewards:
           raise ValueError(

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mjrl.envs.actions import JointOffset
 from mjrl.envs.state import STANDING_COMMAND
-from mjrl.envs.task import Observation, Task
+from mjrl.envs.task import CommandLadder, Observation, Task, VelocityCommand
 from mjrl.envs.terms.quantities import QUANTITIES
 from mjrl.export.actor import Actor
 from mjrl.export.onnx_file import OPSET
@@ -32,8 +33,16 @@ def build_layout(
     checkpoint: its file, of which the names alone are kept.
     sha256: of that file.
     joint_limits_rad: joint to (lower, upper), from the model.
+
+  Raises:
+    ValueError: the task is of a kind that the player does not know.
   """
-  robot = task.robot
+  robot, action, command = task.robot, task.action, task.command
+  if not isinstance(action, JointOffset) or command is None or task.commands:
+    raise ValueError(
+      f"{task.name}: the exported player knows position targets about HOME and a velocity command, "
+      "and this task has others, so that it cannot be exported"
+    )
   return {
     "schema": SCHEMA,
     "task": task.name,
@@ -75,7 +84,7 @@ def build_layout(
     },
     "action": {
       "width": len(robot.gait_joints),
-      "scale_rad": task.action.scale_rad,
+      "scale_rad": action.scale_rad,
       "offset": "home_rad",
       "clip": None,
       "targets_clamped": False,
@@ -83,7 +92,7 @@ def build_layout(
     },
     "observation": _observation(task, saved["recipe"]["history"]),
     "gait": _gait(task),
-    "command": _command(task, saved),
+    "command": _command(command, task.curriculum, saved),
     "start": {
       "pose": "HOME, at rest, servos holding it",
       "history": "filled with the first frame",
@@ -179,9 +188,10 @@ def _gait(task: Task) -> dict[str, Any] | None:
   }
 
 
-def _command(task: Task, saved: Mapping[str, Any]) -> dict[str, Any]:
+def _command(
+  spec: VelocityCommand, ladder: CommandLadder | None, saved: Mapping[str, Any]
+) -> dict[str, Any]:
   """The ceilings, and the ranges that the ladder had reached when the checkpoint was written."""
-  spec, ladder = task.command, task.curriculum
   level, linear, angular = None, 1.0, 1.0
   if ladder is not None:
     level = int(saved["curriculum"].get("command", {"level": len(ladder.rungs) - 1})["level"])

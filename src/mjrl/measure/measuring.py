@@ -41,7 +41,7 @@ def measure_replay(
       f"--steps is {steps}, {steps * env.dt_s:g} s: the first {SETTLE_S:g} s of a segment do not "
       f"count, so that measuring takes at least {least}"
     )
-  series = standard_series(env.task.command) if command is None else (segment(command),)
+  series = standard_series(env.commands.spec) if command is None else (segment(command),)
   about = circumstances(replay)
   status = StatusLine(pace := Pace(speed, env.dt_s), env.dt_s)
   segments = []

@@ -7,10 +7,10 @@ of the reference tasks (NOTICE); the ones they do not give are ours, and marked 
 from collections.abc import Mapping
 from math import pi, radians
 
+from mjrl.envs.actions import JointOffset
 from mjrl.envs.gaits import Gait
 from mjrl.envs.task import (
   CommandLadder,
-  JointOffset,
   Reward,
   Rung,
   Task,
