@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl import tasks
-from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets
+from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, terrain_layers
 from mjrl.cli.config import Config
 from mjrl.cli.flags import TrainFlags, check
 from mjrl.cli.prepare import SharedPlan, plan_shared, start_torch
@@ -122,6 +122,7 @@ def plan_run(
     checkpoint_layer(saved, engine),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=parse_sets(flags.set)),
+    *terrain_layers(flags, sources),
   )
   page = tasks.build(shared.task)
   own = _recipe(page, engine)

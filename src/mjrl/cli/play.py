@@ -2,13 +2,21 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
-from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, said
+from mjrl.cli.changes import (
+  Changed,
+  Layer,
+  change,
+  checkpoint_layer,
+  parse_sets,
+  said,
+  terrain_layers,
+)
 from mjrl.cli.config import Config, read_config
 from mjrl.cli.flags import PlayFlags, check, parse
 from mjrl.cli.listing import task_table
@@ -52,7 +60,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   compared = resolve_other(other, shared.resolved, flags.cpu_threads) if other else None
   checkpoint = _find_checkpoint(flags, shared.log_dir, shared.entry.robot, shared.task)
   start_torch(shared.resolved.torch_threads)
-  changed = _changed(flags, config, shared.task, checkpoint)
+  changed = _changed(flags, sources, config, shared.task, checkpoint)
   loaded = str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}"
   if changed.inherited:
     loaded += f"; set by the checkpoint's run: {said(changed.inherited)}"
@@ -94,7 +102,13 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   )
 
 
-def _changed(flags: PlayFlags, config: Config, name: str, checkpoint: Path | None) -> Changed:
+def _changed(
+  flags: PlayFlags,
+  sources: Mapping[str, str],
+  config: Config,
+  name: str,
+  checkpoint: Path | None,
+) -> Changed:
   """The task that the policy was trained in, with what the replay sets on top."""
   from mjrl.measure.replayed import check_policy, unused
 
@@ -105,6 +119,7 @@ def _changed(flags: PlayFlags, config: Config, name: str, checkpoint: Path | Non
     checkpoint_layer(saved, engine=""),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=parse_sets(flags.set)),
+    *terrain_layers(flags, sources),
   )
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
   held = flags.command is not None
