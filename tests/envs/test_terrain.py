@@ -49,7 +49,8 @@ def test_heights_are_those_that_robots_tread(rough, ground):
   down, static = np.array([0.0, 0.0, -1.0]), np.array([1, 0, 0, 0, 0, 0], np.uint8)
   seen = np.array(
     [
-      1 - mujoco.mj_ray(model, data, np.array([*at, 1.0]), down, static, 1, -1, np.zeros(1, np.int32))
+      1
+      - mujoco.mj_ray(model, data, np.array([*at, 1.0]), down, static, 1, -1, np.zeros(1, np.int32))
       for at in zip(x, y, strict=True)
     ]
   )
@@ -114,7 +115,9 @@ def test_robots_start_above_the_ground_of_their_tile_and_land_on_it(rough, make_
   # and are said to be in the air; robots that lie in wait for one another on one tile.
   env = make_env(rough, num_envs=90)
   terrain, tiles, start = rough.terrain, env.world.tiles, env.state
-  assert tiles.column.bincount().tolist() == [18] * 5 and tiles.level.unique().tolist() == [*range(6)]
+  assert tiles.column.bincount().tolist() == [18] * 5 and tiles.level.unique().tolist() == [
+    *range(6)
+  ]
   away = start.base_pos_w[:, :2] - torch.tensor(tile_centres_m(terrain))[tiles.level, tiles.column]
   assert away.abs().max() <= 0.5 and away.std() > 0.2
   assert start.foot_height_m.min() > 0.005 and start.height_m.max() < 0.107 + 0.05 + 0.08

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mjrl import yaml_text
-from mjrl.cli.flags import CommonFlags
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.objections import objection
 from mjrl.envs.overrides import apply, merge, plain
@@ -103,23 +102,6 @@ def checkpoint_layer(saved: Mapping[str, Any] | None, engine: str) -> Layer:
   if saved and saved["backend"].split(":")[0] != engine:
     values = {path: value for path, value in values.items() if not path.startswith("recipe.")}
   return Layer(source="set by the checkpoint's run", values=values, from_checkpoint=True)
-
-
-def terrain_layers(flags: CommonFlags, sources: Mapping[str, str]) -> list[Layer]:
-  """What the flags that begin with --terrain set, each a layer of its own.
-
-  Args:
-    flags: the flags, settings applied.
-    sources: flag to where its value came from.
-  """
-  paths = {"terrain": "ground", "terrain_level": "level", "terrain_kind": "kind"}
-  layers = []
-  for flag, key in paths.items():
-    value, source = getattr(flags, flag, None), sources.get(flag, "given")
-    if value is not None:
-      said = f"--{flag}" if source == "given" else source
-      layers.append(Layer(source=said, values={f"terrain.{key}": value}))
-  return layers
 
 
 def parse_sets(words: Sequence[str]) -> dict[str, Any]:

@@ -8,20 +8,13 @@ from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
-from mjrl.cli.changes import (
-  Changed,
-  Layer,
-  change,
-  checkpoint_layer,
-  parse_sets,
-  said,
-  terrain_layers,
-)
+from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, said
 from mjrl.cli.config import Config, read_config
 from mjrl.cli.flags import PlayFlags, check, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import plan_shared, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
+from mjrl.cli.terrain import terrain_layers
 from mjrl.learn import checkpoints
 from mjrl.sim.resolve import resolve_other
 
@@ -115,11 +108,12 @@ def _changed(
   task = tasks.build(name)
   bare = replace(task, recipes={})  # the policy's own is in its checkpoint
   saved = checkpoints.read(checkpoint) if checkpoint else None
+  sets = parse_sets(flags.set)
   layers = (
     checkpoint_layer(saved, engine=""),
     Layer(source=f"set in {config.name}", values=config.overrides),
-    Layer(source="--set", values=parse_sets(flags.set)),
-    *terrain_layers(flags, sources),
+    Layer(source="--set", values=sets),
+    *terrain_layers(flags, sources, sets),
   )
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
   held = flags.command is not None
