@@ -43,7 +43,7 @@ def tile_centres_m(terrain: Terrain) -> Array:
   """Middle of the tile of each level and column, (levels, columns, 2), in the world."""
   x = (np.arange(terrain.levels) - (terrain.levels - 1) / 2) * terrain.tile_m
   y = (np.arange(len(terrain.kinds)) - (len(terrain.kinds) - 1) / 2) * terrain.tile_m
-  return np.stack(np.meshgrid(x, y, indexing="ij"), -1)
+  return np.stack(np.meshgrid(x, y, indexing="ij"), -1, dtype=np.float64)
 
 
 def _tile(terrain: Terrain, kind: str, share: float, rng: np.random.Generator) -> Tile:
