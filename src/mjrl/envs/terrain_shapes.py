@@ -75,9 +75,12 @@ def _stairs(terrain: Terrain, step_m: float) -> Array:
   for k in range(count):
     near, far = inner + k * terrain.tread_m, outer - k * terrain.tread_m
     middle, half = (near + far) / 2, (far - near) / 2
-    for x, y in ((middle, 0), (-middle, 0), (0, middle), (0, -middle)):
-      # As long as the frame: where two overlap, their tops are level and leave no gap.
-      half_x, half_y = (half, far) if x else (far, half)
+    for x, y, half_x, half_y in (
+      (middle, 0, half, far),
+      (-middle, 0, half, far),
+      (0, middle, near, half),
+      (0, -middle, near, half),
+    ):
       boxes.append((x, y, half_x, half_y, (k + 1) * step_m))
   return np.array(boxes)
 

@@ -39,8 +39,10 @@ def as_replayed(
       "had reached."
     )
   terrain = task.terrain
-  if terrain and terrain.rough and terrain.curriculum and terrain.level is None:
-    said.append("There is no terrain curriculum: envs are spread over all levels, and stay there.")
+  if terrain and terrain.rough and terrain.curriculum:
+    if terrain.level is None:
+      said.append("There is no terrain curriculum: envs are spread over all levels.")
+    terrain = replace(terrain, curriculum=None)
   observations = task.observations
   if not obs_noise and noisy_rows(task):
     observations = {name: noiseless(group) for name, group in observations.items()}
@@ -60,7 +62,7 @@ def as_replayed(
     curriculum=None,
     observations=observations,
     physics_dt_s=physics_dt_s,
-    terrain=replace(terrain, curriculum=None) if terrain else None,
+    terrain=terrain,
   )
   return changed, tuple(said)
 
