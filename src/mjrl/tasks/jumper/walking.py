@@ -48,7 +48,7 @@ def walk(
   Args:
     name: of the task.
     gait: the clock to walk by, or None for any gait.
-    gait_rewards: rows that the clock adds.
+    gait_rewards: rows that a clock adds, or the lack of one.
     linear_m_s: the fastest forward and sideways command.
     angular_rad_s: the fastest yaw command.
     standing_pose_rad: widths of the pose row of a standing robot: arms, legs.
@@ -114,7 +114,6 @@ def walk(
       "action_rate": reward(-0.1, rewards.action_rate),
       "foot_clearance": reward(-4.0, rewards.foot_clearance, target_m=FOOT_TARGET_M),
       "swing_height": reward(-3.0, rewards.swing_height, target_m=FOOT_TARGET_M),
-      "air_time": reward(0.0, rewards.air_time, min_s=0.06, max_s=0.3),  # for recipes to ease with
       "foot_slip": reward(-0.1, rewards.foot_slip),
       "soft_landing": reward(-1e-5, rewards.soft_landing),
       "self_collision": reward(-0.25, rewards.self_collision, threshold_n=1.0),
