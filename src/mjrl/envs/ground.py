@@ -47,13 +47,13 @@ class Ground:
     return self._highest(xy_w, 0.0)
 
   def clear_m(self, xy_w: Tensor) -> Tensor:
-    """Height of the highest ground within the robot's reach of points, (..., 2) to (...)."""
+    """The same of the highest ground within the robot's reach, on the tile of the point."""
     return self._highest(xy_w, self._reach_m)
 
   def _highest(self, xy_w: Tensor, within_m: float) -> Tensor:
     """The highest of the tile's shapes, each of them grown by `within_m` to all sides."""
     cell = torch.floor(xy_w / self._tile_m + self._counts / 2).long()
-    inside = ((cell >= 0) & (cell < self._counts)).all(-1)
+    # Beside the grid, the nearest tile counts: no shape reaches over its tile's edge.
     level, column = cell.clamp(min=0).minimum(self._counts - 1).unbind(-1)
     tile = level * self._counts[1] + column
     at = (xy_w - self._centres[tile]).unsqueeze(-2)  # (..., 1, 2)
@@ -68,8 +68,7 @@ class Ground:
     begins, ends, slope, crest = rings.unbind(-1)
     way = torch.minimum(out + within_m - begins, ends - out + within_m)
     heights.append(torch.minimum(way * slope, crest))
-    highest = torch.cat(heights, -1).amax(-1).clamp(min=0)
-    return highest * inside
+    return torch.cat(heights, -1).amax(-1).clamp(min=0)
 
 
 def reach_m(model: mujoco.MjModel) -> float:
