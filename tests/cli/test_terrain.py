@@ -1,9 +1,12 @@
 """The flags about the ground, from the command line to the checkpoint and on to the replay."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import yaml
 
+from mjrl import tasks
 from mjrl.cli import planned, play, train
 from mjrl.learn import checkpoints
 
@@ -57,6 +60,15 @@ def test_a_replay_is_on_the_checkpoint_s_ground(called, write_checkpoint, tmp_pa
   assert (terrain.rough, terrain.level, terrain.kind) == (True, 3, "stairs")
   assert play.main([*argv, "--terrain", "flat"]) == 0
   assert not called.play[-1]["task"].terrain.rough
+
+
+def test_a_task_without_a_choice_of_ground_says_so(called, monkeypatch, capsys):
+  # Guards: an error about a null that has no parts.
+  build = tasks.build
+  monkeypatch.setattr(tasks, "build", lambda name: replace(build(name), terrain=None))
+  for command, argv in ((train, TASK), (play, [*TASK, "--agent", "zero"])):
+    assert command.main([*argv, "--terrain", "rough"]) == 2
+    assert "--terrain: hop.flat has flat ground alone; leave it out" in capsys.readouterr().err
 
 
 def test_a_file_may_name_the_ground(called, tmp_path, capsys):

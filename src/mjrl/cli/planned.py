@@ -141,7 +141,8 @@ def plan_run(
   recipe = for_envs(replace(own, memory=None), shared.resolved.num_envs, ranks.world_size)
   recipe = with_memory(recipe, memory) if memory else recipe
   task = replace(page, recipes={**page.recipes, engine: recipe})
-  layers += learning_layers(flags, sources, recipe, sets) + terrain_layers(flags, sources, sets)
+  layers += learning_layers(flags, sources, recipe, sets)
+  layers += terrain_layers(flags, sources, sets, page)
   changed = change(task, engine, layers, _without_effect(saved, flags), page)
   if checkpoint is not None and saved is not None:
     of_run = describe(changed.task.recipes[engine])

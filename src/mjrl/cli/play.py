@@ -113,7 +113,7 @@ def _changed(
     checkpoint_layer(saved, engine=""),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=sets),
-    *terrain_layers(flags, sources, sets),
+    *terrain_layers(flags, sources, sets, task),
   )
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
   held = flags.command is not None

@@ -5,6 +5,7 @@ from typing import Any
 
 from mjrl.cli.changes import Layer
 from mjrl.cli.flags import CommonFlags
+from mjrl.envs.task import Task
 
 # Flag, of any command that has it, to the path of what it sets.
 PATHS: Mapping[str, str] = {
@@ -15,7 +16,7 @@ PATHS: Mapping[str, str] = {
 
 
 def terrain_layers(
-  flags: CommonFlags, sources: Mapping[str, str], sets: Mapping[str, Any]
+  flags: CommonFlags, sources: Mapping[str, str], sets: Mapping[str, Any], task: Task
 ) -> list[Layer]:
   """The overrides that the flags stand for, each with its flag as the source.
 
@@ -23,15 +24,18 @@ def terrain_layers(
     flags: with settings and configuration applied.
     sources: flag to where its value came from, of those that are given.
     sets: path to value, of every `--set`.
+    task: as its page has it.
 
   Raises:
-    ValueError: a flag and a `--set` give the same.
+    ValueError: the task has no ground to choose, or a flag and a `--set` give the same.
   """
   layers = []
   for flag, path in PATHS.items():
     if flag not in sources:
       continue
     source = f"--{flag}" if sources[flag] == "given" else sources[flag]
+    if task.terrain is None:
+      raise ValueError(f"{source}: {task.name} has flat ground alone; leave it out")
     if path in sets:
       raise ValueError(f"{source} and --set {path} are the same; leave one of them out")
     layers.append(Layer(source=source, values={path: getattr(flags, flag)}))
