@@ -76,6 +76,7 @@ class CommonFlags:
     _arg(
       "ground; rough is a generated grid of slopes, stairs, blocks and mounds, see docs/terrain.md",
       "flat; the checkpoint's, if there is one",
+      "{flat,rough}",
     ),
   ] = None
   model: Annotated[str | None, _arg("robot", "the task's", "NAME")] = None
