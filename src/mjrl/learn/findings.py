@@ -274,7 +274,10 @@ def ladder_stuck(c: Curves, about: About) -> str:
     return ""
   parts = []
   for name, unit in (("linear", "m/s"), ("angular", "rad/s")):
-    error, bar = c.last(f"{_LADDER}{name}_error_{_SI[unit]}"), c.last(f"{_LADDER}{name}_bar_{_SI[unit]}")
+    error, bar = (
+      c.last(f"{_LADDER}{name}_error_{_SI[unit]}"),
+      c.last(f"{_LADDER}{name}_bar_{_SI[unit]}"),
+    )
     if error is not None and bar is not None:
       verdict = "above its bar" if error >= bar else "below its bar"
       parts.append(f"{name} error {error:.3f} {unit}, {verdict} {bar:.3f}")
@@ -310,7 +313,7 @@ def critic_blind(c: Curves, about: About) -> str:
 
 
 def value_loss_jumps(c: Curves, about: About) -> str:
-  """The value loss is far above what it was: returns that the critic has never seen, or bad ones."""
+  """The value loss is far above what it was: returns as the critic has never seen any."""
   before = c.between("Loss/value", c.iteration - 219, c.iteration - 19)
   now = c.recent("Loss/value", 20)
   if len(before) < 200 or fmean(now) < 10 * median(before):  # a rung or an easing makes it 3 times

@@ -194,7 +194,9 @@ def _checkpoint(run: RunRecord) -> list[str]:
   lines = [str(run.checkpoints[-1])] if run.checkpoints else ["none"]
   best = (run.summary or {}).get("best")
   if run.best and best:
-    lines.append("best: {} ({metric} {value:.4g} at iteration {iteration})".format(run.best, **best))
+    lines.append(
+      "best: {} ({metric} {value:.4g} at iteration {iteration})".format(run.best, **best)
+    )
   elif run.best:
     lines.append(f"best: {run.best}")
   return lines

@@ -114,10 +114,7 @@ def _video(path: Path) -> str:
   if path.stat().st_size > _MOST_BYTES:
     return f"<p><code>{escape(str(path))}</code> is too long to be within this page.</p>"
   data = b64encode(path.read_bytes()).decode()
-  return (
-    f"<p>{escape(path.name)}</p>"
-    f'<video controls src="data:video/mp4;base64,{data}"></video>'
-  )
+  return f'<p>{escape(path.name)}</p><video controls src="data:video/mp4;base64,{data}"></video>'
 
 
 def _settings(run: RunRecord) -> str:

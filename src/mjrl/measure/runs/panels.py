@@ -87,9 +87,7 @@ def _panels(run: RunRecord) -> list[Panel]:
       if name.startswith("Metrics/") and name != "Metrics/diverged"
     ),
     _panel(c, "control steps per second", {"": "Perf/total_fps"}),
-    _panel(
-      c, "memory (MiB)", {"process": "Perf/memory_mib", "GPU": "Perf/gpu_memory_mib"}
-    ),
+    _panel(c, "memory (MiB)", {"process": "Perf/memory_mib", "GPU": "Perf/gpu_memory_mib"}),
   ]
   return panels
 
@@ -125,7 +123,9 @@ def _draw(ax: Axes, panel: Panel, run: RunRecord) -> None:
     ax.axvline(found["iteration"], color="tab:red", ls="--", lw=0.8)
   if run.about and run.curves.first < run.about.eased_until <= run.curves.iteration:
     ax.axvline(run.about.eased_until, color="0.4", ls=":", lw=1.0)
-  if panel.log and all(value > 0 for n in panel.curves.values() for value in run.curves.points(n)[1]):
+  if panel.log and all(
+    value > 0 for n in panel.curves.values() for value in run.curves.points(n)[1]
+  ):
     ax.set_yscale("log")
   ax.set_title(panel.title, fontsize=9)
   ax.tick_params(labelsize=7)
@@ -134,9 +134,7 @@ def _draw(ax: Axes, panel: Panel, run: RunRecord) -> None:
     ax.legend(fontsize=6, ncols=2 if len(panel.curves) > 6 else 1, framealpha=0.6)
 
 
-def thinned(
-  iterations: Sequence[int], values: Sequence[float]
-) -> tuple[list[float], list[float]]:
+def thinned(iterations: Sequence[int], values: Sequence[float]) -> tuple[list[float], list[float]]:
   """A curve as at most 300 points, each a mean of its neighbours."""
   size = ceil(len(values) / _POINTS)
   parts = range(0, len(values), size) if size else range(0)
