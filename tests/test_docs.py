@@ -45,7 +45,8 @@ def test_flags_of_commands_exist(page):
 
 def test_every_finding_has_its_row():
   # Guards: a finding whose link leads nowhere, and a row about a finding that there is no more.
-  from mjrl.learn.findings import PAGE, RULES
+  from mjrl.learn.findings import PAGE
+  from mjrl.learn.rules import RULES
 
   rows = re.findall(
     r'^\| <a id="([^"]+)"></a>\*\*(.+?)\*\*', (ROOT / PAGE).read_text(), re.MULTILINE

@@ -17,7 +17,7 @@ from mjrl.learn.distributed import averaged, from_first, gathered, stop_agreed, 
 from mjrl.learn.episodes import Episodes
 from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.failures import CONSOLE, Failures
-from mjrl.learn.findings import Judge, about
+from mjrl.learn.findings import Judge
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.policy import NetworkPolicy
@@ -25,6 +25,7 @@ from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.rsl_config import rsl_config
+from mjrl.learn.rules import about
 from mjrl.learn.saves import Saves
 from mjrl.learn.schedules import factor
 from mjrl.learn.sinks import Sink

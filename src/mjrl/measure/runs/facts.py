@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from mjrl.learn.findings import PAGE, TRACKING
+from mjrl.learn.findings import PAGE
 from mjrl.learn.progress import clock
+from mjrl.learn.rules import TRACKING
 from mjrl.measure.report import NOT_MEASURED, percent
 from mjrl.measure.runs.record import RunRecord
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mjrl import yaml_text
 from mjrl.learn.atomic import write_bytes
-from mjrl.learn.findings import PAGE, RULES
+from mjrl.learn.findings import PAGE
+from mjrl.learn.rules import RULES
 from mjrl.measure import report
 from mjrl.measure.runs import panels
 from mjrl.measure.runs.facts import departures, facts

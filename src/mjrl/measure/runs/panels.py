@@ -11,7 +11,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from mjrl.learn.curves import Curves
-from mjrl.learn.findings import TRACKING
+from mjrl.learn.rules import TRACKING
 from mjrl.measure.runs.record import RunRecord
 
 _COLUMNS = 3

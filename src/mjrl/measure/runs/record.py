@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl import yaml_text
-from mjrl.learn import curves, findings
+from mjrl.learn import curves, findings, rules
 from mjrl.learn.checkpoints import BEST, iteration_of
 from mjrl.learn.curves import Curves
 from mjrl.measure import files
@@ -57,11 +57,11 @@ class RunRecord:
       return None
 
   @cached_property
-  def about(self) -> findings.About | None:
+  def about(self) -> rules.About | None:
     """What the rules need to know."""
     record = self.of_record
     try:
-      return findings.about(record["task"], record["recipe"]) if record else None
+      return rules.about(record["task"], record["recipe"]) if record else None
     except (KeyError, TypeError):
       self.troubles["run.yaml"] = "it is of another version of mjrl"
       return None
