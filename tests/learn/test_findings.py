@@ -29,7 +29,7 @@ def rule(monkeypatch):
 
 
 def test_a_thing_is_found_once_and_may_pass(rule):
-  # Guards: a line in every block, which nobody reads; a finding that is over, told as if it were not.
+  # Guards: a line in every block, which nobody reads; one that is over, told as if it were not.
   judge = Judge(about=None)
   said = [judge.take(k, {"a": 9.0 if 15 < k < 60 else 1.0}) for k in range(100)]
   assert [finding.iteration for new in said for finding in new] == [19]
@@ -42,8 +42,8 @@ def test_a_thing_is_found_once_and_may_pass(rule):
 
 
 def test_a_run_says_it_everywhere(rule, small, tmp_path, monkeypatch, capsys):
-  # Guards: a finding that a terminal shows and a file does not, or the other way round; a judge that
-  # never gets to see the scalars.
+  # Guards: a finding that a terminal shows and a file does not, or the other way round; a judge
+  # that never gets to see the scalars.
   monkeypatch.setattr(findings, "EVERY", 1)
   monkeypatch.setitem(findings.RULES, "too-much", lambda c, about: "10 of 3" if c.rows else "")
   resolved = Resolved(

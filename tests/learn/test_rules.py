@@ -59,7 +59,7 @@ def good(k):
 
 
 def run(iterations=1000, first=0, **spoilt):
-  """A good run but for some scalars, by their names with `__` for `/`: numbers or functions of k."""
+  """A good run but for some scalars, named with `__` for `/`: numbers, or functions of k."""
   curves = Curves()
   for k in range(first, first + iterations):
     scalars = good(k)
@@ -197,7 +197,8 @@ def test_curves_of_another_task_disturb_no_rule():
 
 
 def test_the_evidence_tells_one_cause_from_another():
-  # Guards: a bar named that was met, a slow machine taken for a slow run, a std that is not learned.
+  # Guards: a bar named that was met, a slow machine taken for a slow run, a std that nobody wanted
+  # learned taken for one that could not be.
   stuck = RULES["ladder-stuck"](run(1000, **{f"{LADDER}level": 1.0}), ABOUT)
   assert "linear error 0.080, below its bar 0.180" in stuck
   falls = {"Perf__total_fps": lambda k: 6000.0 if k < 280 else 2000.0}

@@ -23,12 +23,13 @@ def _run(flags: ReportFlags, argv: Sequence[str]) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, _ = apply_settings(flags, argv, SETTINGS, settings, {})
   from mjrl.measure.runs.find import find_run
-  from mjrl.measure.runs.page import write_page
   from mjrl.measure.runs.record import RunRecord
   from mjrl.measure.runs.text import text
 
   run = RunRecord(find_run(flags.log_dir.expanduser(), flags.run))
   print(text(run), flush=True)
   if flags.page:
+    from mjrl.measure.runs.page import write_page  # loads matplotlib, as the text needs not
+
     print(f"\nwrote {write_page(run)}")
   return 0

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot
 
-STANDING_COMMAND = 0.05
-"""A command whose norm (m/s and rad/s together) is at most this asks the robot to stand."""
+from mjrl.envs.task import STANDING_COMMAND
 
 
 class once:

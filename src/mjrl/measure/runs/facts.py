@@ -122,7 +122,8 @@ def departures(run: RunRecord) -> list[str]:
 def finding_lines(run: RunRecord) -> list[str]:
   """A line for each finding."""
   if run.findings is None:
-    return [f"{NOT_MEASURED} (there are no curves to judge)"]
+    why = "run.yaml does not say what to judge by" if run.curves.rows else "there are no curves"
+    return [f"{NOT_MEASURED} ({why})"]
   return [
     f"{found['rule']}, from iteration {found['iteration']} on: {found['evidence']}"
     f"{'' if found['at_the_end'] else ' (no longer so at the end)'}; what to do: "
@@ -133,7 +134,7 @@ def finding_lines(run: RunRecord) -> list[str]:
 
 def ago(when: datetime) -> str:
   """Time since, in words."""
-  return f"{clock((datetime.now() - when).total_seconds())} h ago"
+  return f"{clock((datetime.now() - when).total_seconds())} ago"
 
 
 def number(value: Number, digits: int = 4) -> str:

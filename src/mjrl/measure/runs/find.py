@@ -8,13 +8,14 @@ from pathlib import Path
 from mjrl.names import nearest
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d)(?:_(\d+))?$")
-_FILES = ("run.yaml", "summary.json", "scalars.csv", "model_*.pt", "events.out.tfevents*")
+RUN_FILES = ("run.yaml", "summary.json", "scalars.csv", "model_*.pt", "events.out.tfevents*")
+"""What a run writes itself, of which any makes a folder a run's."""
 _DEPTH = 6  # folders from a root to a run: robot, task, run, and those of a sweep before them
 
 
 def is_run(folder: Path) -> bool:
   """Whether it is the folder of a run, be it of one that was killed before it wrote anything."""
-  if any(next(folder.glob(name), None) for name in _FILES):
+  if any(next(folder.glob(name), None) for name in RUN_FILES):
     return True
   return bool(_STAMP.match(folder.name)) and next(folder.iterdir(), None) is None
 

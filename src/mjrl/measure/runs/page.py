@@ -16,6 +16,7 @@ from mjrl.measure.runs.record import RunRecord
 
 NAME = "report.html"
 
+_IN_SECTIONS = ("findings", "departures", "replay")  # facts that have one of their own
 _MOST_BYTES = 30 * 2**20  # of a video within the page; a longer one is named
 _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1180px; padding: 0 1em;
@@ -44,8 +45,7 @@ def write_page(run: RunRecord) -> Path:
 def page(run: RunRecord) -> str:
   """The page: what can be relied on, findings, curves, the replay, departures, the settings."""
   said = facts(run)
-  # What has a section of its own.
-  table = {label: lines for label, lines in said.items() if label not in ("findings", "departures")}
+  table = {label: lines for label, lines in said.items() if label not in _IN_SECTIONS}
   curves = panels.svg(run)
   sections = {
     "What can be relied on": _labelled(table),

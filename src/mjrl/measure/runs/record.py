@@ -13,6 +13,7 @@ from mjrl.learn.checkpoints import BEST, iteration_of
 from mjrl.learn.curves import Curves
 from mjrl.measure import files
 from mjrl.measure.measured import Measured
+from mjrl.measure.runs.find import RUN_FILES
 
 STATES = ("done", "stopped", "failed", "unfinished")
 
@@ -114,9 +115,9 @@ class RunRecord:
 
   @cached_property
   def written(self) -> datetime:
-    """When something was last written there."""
-    times = [path.stat().st_mtime for path in (self.folder, *self.folder.iterdir())]
-    return datetime.fromtimestamp(max(times))
+    """When the run last wrote there; what others left, such as reports, does not count."""
+    files = [path for name in RUN_FILES for path in self.folder.glob(name)]
+    return datetime.fromtimestamp(max(p.stat().st_mtime for p in files or [self.folder]))
 
   def _mapping(self, name: str, load: Callable[[str], Any]) -> Mapping[str, Any] | None:
     path = self.folder / name
