@@ -61,11 +61,8 @@ _NATIVE = replace(
 
 def recipes(gait: Gait | None) -> dict[str, Recipe]:
   """Engine to the recipe of a walking task by this clock, or of one without a clock."""
-  if gait is None:
-    native = replace(_NATIVE, max_iterations=2200, curriculum=_EASED | _UNCLOCKED)
-  else:
-    native = replace(_NATIVE, curriculum=_EASED | _eased_by(gait))
-  return {"native": native, "warp": _WARP}
+  eased = _EASED | (_eased_by(gait) if gait else _UNCLOCKED)
+  return {"native": replace(_NATIVE, curriculum=eased), "warp": _WARP}
 
 
 def _anneal(
