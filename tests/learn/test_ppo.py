@@ -189,8 +189,8 @@ def test_what_the_critic_foresaw_is_told():
   rollout(alg)
   returns = torch.randn(STEPS, N, 1, generator=torch.Generator().manual_seed(2)) * 3 + 5
   alg.storage.returns.copy_(returns)
-  alg.storage.values.copy_(returns - 0.5 * (returns - returns.mean()))  # half of each deviation
-  assert alg.update()["explained_variance"] == pytest.approx(0.75, abs=1e-5)
+  alg.storage.values.copy_(returns - 0.2 * (returns - returns.mean()))  # most of each deviation
+  assert alg.update()["explained_variance"] == pytest.approx(0.96, abs=1e-5)
   rollout(alg)
   alg.storage.returns.fill_(2.0)
   alg.storage.values.fill_(1.0)  # all alike: nothing is left to foresee
