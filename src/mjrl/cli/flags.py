@@ -24,6 +24,7 @@ LIMITS = {
   "eval_every": (1, math.inf),
   "num_eval_episodes": (1, math.inf),
   "keep_last": (1, math.inf),
+  "limit": (1, math.inf),
   "ppo_minibatch_size": (1, math.inf),
   "steps": (1, math.inf),
   "speed": (0, math.inf),
@@ -316,6 +317,58 @@ class VerifyFlags:
   task: Annotated[str, _arg("task to train", "jumper.tripod", "NAME")] = "jumper.tripod"
   seed: Annotated[int, _arg("random seed", "0", "NUMBER")] = 0
   json: Annotated[Path | None, _arg("write the comparison there too", "none", "FILE")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportFlags:
+  """What can be relied on of a run, on the console and as report.html in its folder.
+
+  Works on runs that were stopped or killed, too. A number that was not measured is shown as "-".
+  --log_dir may be set as MJRL_LOG_DIR.
+  """
+
+  run: Annotated[
+    tyro.conf.Positional[str | None],
+    _arg(
+      "a run's folder, its name or how that begins, or a task's name, of which the newest is taken",
+      "the newest of all",
+      "RUN",
+    ),
+  ] = None
+  page: Annotated[bool, _arg("write report.html into the run's folder", "on")] = True
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsFlags:
+  """List runs with what came of them, the newest first.
+
+  --log_dir may be set as MJRL_LOG_DIR.
+  """
+
+  task: Annotated[str | None, _arg("only those of this task", "all", "NAME")] = None
+  since: Annotated[
+    str | None,
+    _arg("only those begun since then: 2026-01-31, or 12h, 3d, 2w ago", "ever", "WHEN"),
+  ] = None
+  state: Annotated[
+    Literal["done", "stopped", "failed", "unfinished"] | None,
+    _arg("only those that ended so; unfinished: at work, or killed", "all"),
+  ] = None
+  limit: Annotated[int, _arg("how many", "20", "COUNT")] = 20
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffFlags:
+  """What differs between two runs, in configuration and in outcome.
+
+  --log_dir may be set as MJRL_LOG_DIR.
+  """
+
+  one: Annotated[tyro.conf.Positional[str], _arg("a run, as report takes it", "needed", "A")]
+  other: Annotated[tyro.conf.Positional[str], _arg("another", "needed", "B")]
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
 
 
 def parse(flags: type[Flags], prog: str, argv: Sequence[str]) -> Flags:

@@ -12,6 +12,7 @@ from torch import Tensor
 from mjrl.envs.asked import Asked
 from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.footfalls import Footfalls
 from mjrl.envs.ground import Ground, reach_m
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
@@ -136,6 +137,7 @@ class Env:
     moved = {row.path.split(".")[1] for row in (anneal or {}).values()}
     self.rewards = Rewards(task.rewards, n, device, self.dt_s, moved)
     self.metrics = Metrics(task.metrics, device)
+    self._footfalls = Footfalls(self.robot.feet, device, self.dt_s)
     self.ladder = (
       Ladder(task.curriculum, task, self.commands, self.rewards) if task.curriculum else None
     )
@@ -240,6 +242,7 @@ class Env:
       self.rewards.forget(bad)
     if self._steps % _METRIC_STEPS == 1:
       self.metrics.add(s, ~bad if trouble else None)
+      self._footfalls.add(s)
     self._returns += reward
     ended = terminated | timed_out
     terminal = None
@@ -275,6 +278,7 @@ class Env:
     rewards = self.rewards.drain(self.task.episode_s, pool)
     log = {f"Episode_Reward/{k}": v for k, v in rewards.items()}
     log |= {f"Metrics/{k}": v for k, v in metrics.items()}
+    log |= {f"Feet/{k}": v for k, v in self._footfalls.drain(pool).items()}
     *ended, episodes = self._ended.tolist()
     self._ended.zero_()
     if self.ladder:

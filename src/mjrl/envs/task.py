@@ -14,6 +14,9 @@ from mjrl.envs.terrain import Terrain
 from mjrl.names import nearest
 from mjrl.robots.robot import Robot
 
+STANDING_COMMAND = 0.05
+"""A command whose norm (m/s and rad/s together) is at most this asks the robot to stand."""
+
 
 def check_params(fn: Callable[..., Any], params: Mapping[str, Any]) -> None:
   """Refuse a parameter that the row's function does not take, or one that it lacks.

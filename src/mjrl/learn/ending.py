@@ -38,6 +38,7 @@ def summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dic
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "evaluation": {k: v for k, v in log.items() if k.startswith("eval/")},
     "action_std": log.get("Policy/mean_std"),
+    "findings": runner.judge.plain(),
     "updates_skipped": runner.alg.skipped_updates,
     "file_failures": dict(runner.failures.counts),
     "lost": {f"{what}; cure: {cure}": count for (what, cure), count in env.lost.items()},
@@ -81,6 +82,8 @@ def _farewell(runner: Runner, ended_by: str | None) -> list[str]:
   lines = [f"{f'stopped by {ended_by}' if ended_by else 'done'}: {newest}"]
   if best:
     lines.append("best: {metric} {value:.4g} at iteration {iteration}".format(**best))
+  found = list(runner.judge.found.values())
+  lines += [f"found at iteration {finding.iteration}: {finding.text}" for finding in found]
   return [
     *lines,
     "a finished run is not a result; measure it: "

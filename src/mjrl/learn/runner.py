@@ -17,6 +17,7 @@ from mjrl.learn.distributed import averaged, from_first, gathered, stop_agreed, 
 from mjrl.learn.episodes import Episodes
 from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.failures import CONSOLE, Failures
+from mjrl.learn.findings import Judge
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.policy import NetworkPolicy
@@ -24,9 +25,11 @@ from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.rsl_config import rsl_config
+from mjrl.learn.rules import about
 from mjrl.learn.saves import Saves
 from mjrl.learn.schedules import factor
 from mjrl.learn.sinks import Sink
+from mjrl.learn.usage import Usage
 from mjrl.learn.vec_env import RslEnv
 from mjrl.sim.ranks import ALONE, Ranks
 
@@ -84,6 +87,8 @@ class Runner(OnPolicyRunner):
     self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
     self.failures = failures or Failures()
     self.episodes = Episodes()
+    self._usage = Usage(env.device)
+    self.judge = Judge(about(identity["task"], identity["recipe"]))
     self.saves = Saves(
       folder,
       identity,
@@ -186,12 +191,16 @@ class Runner(OnPolicyRunner):
     self._log(display, scalars)
 
   def _log(self, display: Display, scalars: dict[str, float]) -> None:
-    """Keep and show what is known of the iteration that has just been done."""
+    """Keep, judge and show what is known of the iteration that has just been done."""
+    iteration = self.next_iteration - 1
+    findings = self.judge.take(iteration, scalars)
     for sink in self.sinks:
-      sink.write(self.next_iteration - 1, scalars)
+      sink.write(iteration, scalars)
+      for finding in findings:
+        sink.say(iteration, f"findings/{finding.rule}", finding.text)
     notes = self.alg.take_notes() + self._take_notes()
     with self.failures.survived(CONSOLE):
-      display.block(self.next_iteration - 1, scalars, notes)
+      display.block(iteration, scalars, notes, [finding.text for finding in findings])
 
   def _take_notes(self) -> list[str]:
     mine = self.mjrl_env.take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
@@ -225,7 +234,7 @@ class Runner(OnPolicyRunner):
       "Perf/total_fps": self._steps_per_iteration / (times.collection_s + times.learning_s),
       "Perf/collection_time": times.collection_s,
       "Perf/learning_time": times.learning_s,
-    }
+    } | self._usage.since()
     scalars |= {f"Loss/{name}": value for name, value in averaged(losses).items()}
     scalars["Loss/learning_rate"] = self.alg.learning_rate
     scalars["Loss/skipped_updates"] = self.alg.skipped_updates

@@ -12,23 +12,37 @@ NOT_MEASURED = "-"
 
 def report(measured: Measured) -> str:
   """What was measured, in about ten lines."""
+  return "\n".join([*circumstances(measured), *aligned(rows(measured)), *warnings(measured)])
+
+
+def circumstances(measured: Measured) -> list[str]:
+  """Who drove what, where, for how long, and with what noise: two lines."""
   about = measured.circumstances
   length_s = measured.dt_s * measured.segments[0].figures.steps
   driver = about.checkpoint or f"agent {about.agent}"
   iteration = "" if about.iteration is None else f" (iteration {about.iteration})"
-  lines = [
+  return [
     f"{about.task} on {about.backend}: {driver}{iteration}",
     f"{about.num_envs} envs, {length_s:g} s each command, the first {about.settle_s:g} s left out; "
     f"physics {about.physics_hz:g} Hz, control {about.control_hz:g} Hz, observation noise "
     f"{'on' if about.observation_noise else 'off'}, seed {about.seed}",
-    *aligned(list(zip(*[_LABELS, *map(_column, measured.segments)], strict=True))),
   ]
+
+
+def rows(measured: Measured) -> list[tuple[str, ...]]:
+  """The table: a label, and a cell for each command; the commands themselves first."""
+  return list(zip(*[_LABELS, *map(_column, measured.segments)], strict=True))
+
+
+def warnings(measured: Measured) -> list[str]:
+  """What the table does not say of what went wrong, a line each."""
+  lines = []
   for figures in (part.figures for part in measured.segments):
     if figures.diverged:
       lines.append(f"{figures.name}: the simulation diverged {figures.diverged} time(s)")
     if figures.counted_share == 0:
       lines.append(f"{figures.name}: no episode lasted long enough for anything to count")
-  return "\n".join(lines)
+  return lines
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

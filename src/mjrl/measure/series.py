@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from mjrl.envs.state import STANDING_COMMAND
-from mjrl.envs.task import VelocityCommand
+from mjrl.envs.task import STANDING_COMMAND, VelocityCommand
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,10 @@ class Sink(Protocol):
     """Keep them."""
     ...
 
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """Keep a text of an iteration, by a name as scalars have them."""
+    ...
+
   def close(self) -> None:
     """Write what is not yet written."""
     ...
@@ -33,6 +37,11 @@ class LocalFile:
     """See `Sink.write`."""
     with self._failures.survived(self._what):
       self._sink.write(iteration, scalars)
+
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`."""
+    with self._failures.survived(self._what):
+      self._sink.say(iteration, name, text)
 
   def close(self) -> None:
     """See `Sink.close`."""
@@ -57,6 +66,11 @@ class Droppable:
     """See `Sink.write`."""
     if self._sink is not None:
       self._try(lambda sink=self._sink: sink.write(iteration, scalars))
+
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`."""
+    if self._sink is not None:
+      self._try(lambda sink=self._sink: sink.say(iteration, name, text))
 
   def close(self) -> None:
     """See `Sink.close`."""

@@ -40,6 +40,9 @@ class CsvFile:
     write_bytes(self._path, header + rows + row)
     self._columns, self._header = columns, header
 
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`.  A table of numbers has no place for a text."""
+
   def close(self) -> None:
     """See `Sink.close`."""
 

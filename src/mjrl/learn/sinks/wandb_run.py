@@ -39,6 +39,10 @@ class WandbRun:
     """See `Sink.write`."""
     self._run.log(dict(scalars), step=iteration)
 
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`; it stands among the run's results, where text is shown."""
+    self._run.summary[name] = f"iteration {iteration}: {text}"
+
   def close(self) -> None:
     """Send what is not yet sent; an error that ends the run marks it as failed there, too."""
     self._run.finish(exit_code=0 if sys.exc_info()[0] is None else 1)
