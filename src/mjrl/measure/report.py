@@ -21,6 +21,7 @@ def report(measured: Measured) -> str:
     f"{about.num_envs} envs, {length_s:g} s each command, the first {about.settle_s:g} s left out; "
     f"physics {about.physics_hz:g} Hz, control {about.control_hz:g} Hz, observation noise "
     f"{'on' if about.observation_noise else 'off'}, seed {about.seed}",
+    *([f"scene {about.scene['name']}: {about.scene['physics']}"] if about.scene["physics"] else []),
     *aligned(list(zip(*[_LABELS, *map(_column, measured.segments)], strict=True))),
   ]
   for figures in (part.figures for part in measured.segments):

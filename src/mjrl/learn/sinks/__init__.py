@@ -17,6 +17,16 @@ class Sink(Protocol):
     """Keep them."""
     ...
 
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """Show a film, where films can be shown.
+
+    Args:
+      iteration: whose policy it is of, which may be some iterations back.
+      path: of the .mp4.
+      gif: an excerpt.
+    """
+    ...
+
   def close(self) -> None:
     """Write what is not yet written."""
     ...
@@ -33,6 +43,11 @@ class LocalFile:
     """See `Sink.write`."""
     with self._failures.survived(self._what):
       self._sink.write(iteration, scalars)
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`."""
+    with self._failures.survived(self._what):
+      self._sink.film(iteration, path, gif)
 
   def close(self) -> None:
     """See `Sink.close`."""
@@ -57,6 +72,11 @@ class Droppable:
     """See `Sink.write`."""
     if self._sink is not None:
       self._try(lambda sink=self._sink: sink.write(iteration, scalars))
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`."""
+    if self._sink is not None:
+      self._try(lambda sink=self._sink: sink.film(iteration, path, gif))
 
   def close(self) -> None:
     """See `Sink.close`."""

@@ -40,6 +40,9 @@ class CsvFile:
     write_bytes(self._path, header + rows + row)
     self._columns, self._header = columns, header
 
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`: a table shows none."""
+
   def close(self) -> None:
     """See `Sink.close`."""
 

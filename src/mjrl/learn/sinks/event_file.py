@@ -6,7 +6,9 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from PIL import Image
 from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore
 from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore
 from tensorboard.summary.writer.record_writer import RecordWriter
@@ -33,15 +35,24 @@ class EventFile:
   def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
     """See `Sink.write`."""
     values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
+    self._add(iteration, values)
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`: TensorBoard shows moving pictures among its images."""
+    width, height = Image.open(io.BytesIO(gif)).size
+    image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=gif)
+    self._add(iteration, [Summary.Value(tag="video", image=image)])
+
+  def close(self) -> None:
+    """See `Sink.close`."""
+
+  def _add(self, iteration: int, values: list[Any]) -> None:
     event = Event(wall_time=time.time(), step=iteration, summary=Summary(value=values))
     if self._begun:
       append_bytes(self._path, _record(event))
     else:
       write_bytes(self._path, self._head + _record(event))
       self._begun = True
-
-  def close(self) -> None:
-    """See `Sink.close`."""
 
 
 def _record(event: Event) -> bytes:
