@@ -213,6 +213,7 @@ PICTURES: dict[str, Callable[[Path], Image.Image]] = {
   "scenes": scenes,
   "tripod_gait": gait("jumper.tripod"),
   "tetrapod_gait": gait("jumper.tetrapod"),
+  "flat_measure": measured("jumper.flat"),
   "tripod_measure": measured("jumper.tripod"),
   "tetrapod_measure": measured("jumper.tetrapod"),
   "ripple_measure": measured("jumper.ripple"),
