@@ -110,6 +110,10 @@ def test_a_film_that_fails_leaves_what_was_there(a_shot, subject, tmp_path):
       film.add(frame(STANDING))
   with pytest.raises(OSError, match="no film was made"):
     film.close()
+  film = Film(a_shot, subject, "no such library")
+  film.add(frame(STANDING))  # taken by a process that has not yet failed
+  with pytest.raises(OSError, match=r"no film was made: .*no such library"):
+    film.close()
   assert [p.name for p in tmp_path.iterdir()] == ["a.mp4"]
   assert a_shot.path.read_bytes() == b"a film"
 
@@ -117,7 +121,8 @@ def test_a_film_that_fails_leaves_what_was_there(a_shot, subject, tmp_path):
 def test_a_film_of_a_run_that_dies_does_not_appear(a_shot, subject, library, tmp_path):
   # Guards: a film cut short that looks whole: whoever sent the frames is gone.
   unfinished = tmp_path / "unfinished.mp4"
-  source = pickle.dumps((a_shot, unfinished, None, subject, False)) + pickle.dumps(frame(STANDING))
+  source = pickle.dumps((a_shot, unfinished, None, subject, False))
+  source += 80 * pickle.dumps(frame(STANDING))  # so many that some are in the file already
   env = {"MUJOCO_GL": library, "PYTHONPATH": ":".join(filter(None, sys.path))}
   command = [sys.executable, "-m", "mjrl.view.drawing"]
   done = subprocess.run(command, input=source, env=env, capture_output=True)
