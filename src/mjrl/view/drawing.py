@@ -25,6 +25,7 @@ Picture = NDArray[np.uint8]
 _TURN_S = 0.5  # time in which a camera that turns with the robot comes round
 _GIF_FPS, _GIF_S, _GIF_PX = 10.0, 4.0, 320
 _NICE = 10
+_SHADOW_EXTENTS = 4.0  # MuJoCo's 1 shows the rim of the shadowed ground as a band of dots
 _INK, _PAPER = (255, 255, 255, 255), (20, 22, 26, 140)
 _FONT = Path("mpl-data/fonts/ttf/DejaVuSansMono.ttf")  # of matplotlib, which need not be loaded
 
@@ -48,6 +49,7 @@ class Artist:
     model.vis.global_.offwidth, model.vis.global_.offheight = width, height
     model.vis.quality.offsamples = 8 if fine else 0
     model.vis.quality.shadowsize = 8192 if fine else 2048
+    model.vis.map.shadowclip = _SHADOW_EXTENTS
     if not fine:
       model.vis.quality.numslices, model.vis.quality.numstacks = 16, 10
     self._model, self._data = model, mujoco.MjData(model)
