@@ -17,6 +17,7 @@ from mjrl.envs.ground import Ground, reach_m
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
 from mjrl.envs.recipe import Anneal
+from mjrl.envs.scene import in_scene
 from mjrl.envs.scoring import Metrics, Rewards
 from mjrl.envs.state import State
 from mjrl.envs.task import Event, Task
@@ -96,6 +97,7 @@ class Env:
         at once.
       leads: whether its own holds move the command ladder, and not another process's.
     """
+    task = in_scene(task)
     self.task, self.robot, self.backend = task, task.robot, backend
     self.num_envs, self.device, self._leads = backend.num_envs, backend.device, leads
     self.dt_s, self.substeps = task.control_dt_s, task.substeps
@@ -111,7 +113,7 @@ class Env:
       backend=backend,
       robot=self.robot,
       rng=self.rng,
-      start_qpos=torch.zeros(n, backend.model.nq, device=device),
+      start_qpos=backend.default("qpos0").repeat(n, 1),  # also of what a scene has beside the robot
       start_qvel=torch.zeros(n, backend.model.nv, device=device),
       encoder_bias_rad=torch.zeros(n, joints, device=device),
       tiles=_tiles(task, backend),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe
+from mjrl.envs.scene import in_scene
 from mjrl.envs.task import Task, noiseless
 from mjrl.learn import checkpoints
 
@@ -69,7 +70,8 @@ def as_replayed(
 
 def kept(task: Task) -> tuple[str, ...]:
   """What stays random, as in training, in plain sentences."""
-  world = sorted(name for name, event in task.events.items() if event.when in _KEPT)
+  events = in_scene(task).events
+  world = sorted(name for name, event in events.items() if event.when in _KEPT)
   said = []
   if world:
     said.append(f"As in training, these differ from env to env: {', '.join(world)}.")
