@@ -111,7 +111,7 @@ def compared(resolved):
       seed=3,
       agent=agent,
       film=None,
-      library=None,
+      library="",
       checkpoint=None,
       steps=60,
       speed=0.0,
