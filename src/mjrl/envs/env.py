@@ -12,6 +12,8 @@ from torch import Tensor
 from mjrl.envs.asked import Asked
 from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.holds import Holds
+from mjrl.envs.ladders import Widened
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
 from mjrl.envs.recipe import Anneal
@@ -132,9 +134,10 @@ class Env:
     moved = {row.path.split(".")[1] for row in (anneal or {}).values()}
     self.rewards = Rewards(task.rewards, n, device, self.dt_s, moved)
     self.metrics = Metrics(task.metrics, device)
-    self.ladder = (
-      Ladder(task.curriculum, task, self.commands, self.rewards) if task.curriculum else None
-    )
+    self.ladders = {
+      name: Ladder(spec, self._widened(name), self.rewards)
+      for name, spec in task.all_ladders.items()
+    }
     self.annealing = {name: Annealing(row, self.rewards) for name, row in (anneal or {}).items()}
     self._reset_events = [e for e in task.events.values() if e.when == "reset"]
     self._interval_events = [e for e in task.events.values() if e.when == "interval"]
@@ -182,6 +185,11 @@ class Env:
     if self._velocity is None:
       raise ValueError(f"{self.task.name} asks for no velocity, so that none can be commanded")
     return self._velocity
+
+  @property
+  def ladder(self) -> Ladder | None:
+    """That of the velocity command."""
+    return self.ladders.get("command")
 
   def reset(self) -> dict[str, Tensor]:
     """Start a new episode in every env; the ones that were under way leave no trace in the log."""
@@ -269,11 +277,11 @@ class Env:
     log |= {f"Metrics/{k}": v for k, v in metrics.items()}
     *ended, episodes = self._ended.tolist()
     self._ended.zero_()
-    if self.ladder:
-      holds = self.commands.take_holds()
+    for name, ladder in self.ladders.items():
+      holds = self._widened(name).take_holds()
       if self._leads:
-        self.ladder.take(holds)
-      log |= {f"Curriculum/command/{k}": v for k, v in self.ladder.log().items()}
+        ladder.take(holds)
+      log |= {f"Curriculum/{name}/{k}": v for k, v in ladder.log().items()}
     for name, row in self.annealing.items():
       row.iteration(index, metrics)
       log |= {f"Curriculum/{name}/{k}": v for k, v in row.log().items()}
@@ -316,14 +324,13 @@ class Env:
 
   def save_curriculum(self) -> dict[str, dict[str, float]]:
     """Plain numbers that `load_curriculum` takes."""
-    ladder = {"command": self.ladder.save()} if self.ladder else {}
-    return ladder | {name: row.save() for name, row in self.annealing.items()}
+    curricula = self.ladders | self.annealing
+    return {name: row.save() for name, row in curricula.items()}
 
   def load_curriculum(self, saved: Mapping[str, Mapping[str, float]]) -> None:
     """Take up the levels and averages that `save_curriculum` gave, where this task has them."""
-    if self.ladder and "command" in saved:
-      self.ladder.load(saved["command"])
-    for name, row in self.annealing.items():
+    curricula = self.ladders | self.annealing
+    for name, row in curricula.items():
       if name in saved:
         row.load(saved[name])
 
@@ -406,11 +413,20 @@ class Env:
 
   def _advance_commands(self, s: State, fell: Tensor, ended: Tensor, look: bool) -> None:
     if self._velocity:
-      holds = self._velocity.advance(s, ended, fell, look)
-      if self.ladder and self._leads:
-        self.ladder.step(holds)
-    for asked in self.asked.values():
-      asked.advance(s, ended, look)
+      self._climb("command", self._velocity.advance(s, ended, fell, look))
+    for name, asked in self.asked.items():
+      self._climb(name, asked.advance(s, ended, fell, look))
+
+  def _climb(self, command: str, holds: Holds | None) -> None:
+    if self._leads and command in self.ladders:
+      self.ladders[command].step(holds)
+
+  def _widened(self, name: str) -> Widened:
+    """The command that a ladder widens."""
+    command = self.commands if name == "command" else self.asked[name]
+    if not isinstance(command, Widened):
+      raise ValueError(f"{self.task.name}: command {name!r} measures no tracking to climb by")
+    return command
 
   def _act(self, action: Tensor) -> None:
     self.last_action, self.action = self.action, action.clone()

@@ -62,6 +62,11 @@ def recipes(gait: Gait | None) -> dict[str, Recipe]:
   return {"native": replace(_NATIVE, curriculum=eased), "warp": _WARP}
 
 
+def posture_recipes(gait: Gait) -> dict[str, Recipe]:
+  """Engine to the recipe of a task that asks for a posture beside a walk by this clock."""
+  return recipes(gait)
+
+
 def _anneal(
   path: str, easy: float, *, metric: str, initial: float, start: float, done: float
 ) -> Anneal:
