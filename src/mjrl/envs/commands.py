@@ -32,7 +32,7 @@ class Commands:
     self._hold_steps = torch.zeros(n, dtype=torch.int64, device=device)
     self._meter = HoldMeter(world, dt_s, 3, ("linear", "angular"), _errors)
     self._ceiling = torch.tensor([spec.forward_m_s, spec.left_m_s, spec.yaw_rad_s], device=device)
-    self.set_ranges(1.0, 1.0)
+    self.set_ranges({"linear": 1.0, "angular": 1.0})
     self._fixed = False
 
   @property
@@ -43,8 +43,9 @@ class Commands:
       "angular": max(map(abs, self.spec.yaw_rad_s)),
     }
 
-  def set_ranges(self, linear: float, angular: float) -> None:
-    """Fractions of the ceilings from which the next commands are drawn."""
+  def set_ranges(self, fractions: Mapping[str, float]) -> None:
+    """Fractions of the ceilings, by their names, from which the next commands are drawn."""
+    linear, angular = fractions["linear"], fractions["angular"]
     shrink = torch.tensor([linear, linear, angular], device=self._ceiling.device)
     self._range = self._ceiling * shrink[:, None]
     self._yaw_range = [float(limit) for limit in self._range[2]]

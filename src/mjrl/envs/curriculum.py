@@ -25,7 +25,7 @@ class Ladder:
     self.tracked = self.spec.tracked(level)
     self.steps, self.holds = 0, 0
     self.errors = dict.fromkeys(self.tracked, 0.0)
-    self._command.set_ranges(**{name: row.fraction for name, row in self.tracked.items()})
+    self._command.set_ranges({name: row.fraction for name, row in self.tracked.items()})
     for row in self.tracked.values():
       self._rewards.set_own(row.reward, f"std_{row.unit}", row.std)
 
@@ -38,9 +38,7 @@ class Ladder:
   def bars(self) -> dict[str, float]:
     """Errors to be below."""
     ranges = self.ranges
-    return {
-      name: row.bar_base + row.bar_slope * ranges[name] for name, row in self.tracked.items()
-    }
+    return {name: row.bar_base + row.bar_slope * ranges[name] for name, row in self.tracked.items()}
 
   def step(self, holds: Holds | None) -> None:
     """Count a control step and the holds that ended in it; climb if it is time."""

@@ -63,8 +63,8 @@ class Widened(Protocol):
     """The largest command of each quantity that it measures."""
     ...
 
-  def set_ranges(self, **fractions: float) -> None:
-    """Draw the next commands from these fractions of the ceilings, one for each of their names."""
+  def set_ranges(self, fractions: Mapping[str, float]) -> None:
+    """Draw the next commands from these fractions of the ceilings, by their names."""
     ...
 
   def take_holds(self) -> Holds | None:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mjrl.envs.asked import Asked
 from mjrl.envs.holds import HoldMeter, Holds
 from mjrl.envs.ladders import Tracked
 from mjrl.envs.state import State
@@ -101,18 +102,15 @@ class Posture:
     twist, pitch, roll, height = self._reach[1].abs().amax(1).tolist()
     return {"twist": twist, "tilt": max(pitch, roll), "height": height}
 
-  def set_ranges(self, twist: float, tilt: float, height: float) -> None:
-    """Fractions of the ranges from which the next postures are drawn."""
-    self._fraction = torch.tensor([twist, tilt, tilt, height], device=self._fraction.device)
+  def set_ranges(self, fractions: Mapping[str, float]) -> None:
+    """Fractions of the ranges, by the names of `ceilings`, from which postures are drawn."""
+    of = [fractions[name] for name in ("twist", "tilt", "tilt", "height")]
+    self._fraction = torch.tensor(of, device=self._fraction.device)
 
   def fix(self, posture: Tensor) -> None:
     """Hold this posture, (4,), in every env until told otherwise."""
     self.value = posture.to(self.value).repeat(self._world.num_envs, 1)
     self._fixed = True
-
-  def neutral(self) -> tuple[float, ...]:
-    """Level, at HOME's height."""
-    return tuple(self._neutral.tolist())
 
   def draw(self, mask: Tensor) -> None:
     """New postures for the masked envs; see `mjrl.envs.asked.Asked`."""
@@ -165,6 +163,11 @@ class Posture:
     self._meter.load(saved["hold"])
 
   _STATE = ("value", "_moving", "_hold_steps")
+
+
+def posture_of(asked: Mapping[str, Asked]) -> Posture | None:
+  """The posture command among those at work in an env, if there is one."""
+  return next((command for command in asked.values() if isinstance(command, Posture)), None)
 
 
 def _errors(miss: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -67,7 +67,7 @@ class State:
 
   Given, constant:
     home_rad              (J,)
-    home_feet_m           (F, 2) places of the feet at HOME about their middle, along the base's x, y
+    home_feet_m           (F, 2) x and y in the base frame at HOME, from the middle of all feet
     gait_joints           (G,) int64 columns of the driven joints
     is_arm, is_leg        (G,) 1 where a driven joint is an arm's, a leg's
     soft_low_rad, soft_high_rad  (J,)

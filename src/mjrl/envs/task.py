@@ -346,7 +346,8 @@ class Task:
       if widths != [f"std_{tracked.unit}"] or not self.rewards[row].weight:
         raise ValueError(
           f"{self.name}: reward {row!r}, whose width the ladder sets, has weight "
-          f"{self.rewards[row].weight} and widths {widths}; it needs a weight and std_{tracked.unit}"
+          f"{self.rewards[row].weight} and widths {widths}; it needs a weight and a width "
+          f"std_{tracked.unit}"
         )
 
   def _check_gait(self, gait: Gait) -> None:

@@ -56,6 +56,7 @@ def quiet(task: Task) -> Task:
     terminations={},
     episode_s=_ENDLESS_S,
     curriculum=None,
+    ladders={},
   )
 
 

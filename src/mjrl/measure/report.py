@@ -21,7 +21,7 @@ def report(measured: Measured) -> str:
     f"{about.num_envs} envs, {length_s:g} s each command, the first {about.settle_s:g} s left out; "
     f"physics {about.physics_hz:g} Hz, control {about.control_hz:g} Hz, observation noise "
     f"{'on' if about.observation_noise else 'off'}, seed {about.seed}",
-    *aligned(list(zip(*[_LABELS, *map(_column, measured.segments)], strict=True))),
+    *_table(measured.segments),
   ]
   for figures in (part.figures for part in measured.segments):
     if figures.diverged:
@@ -29,6 +29,18 @@ def report(measured: Measured) -> str:
     if figures.counted_share == 0:
       lines.append(f"{figures.name}: no episode lasted long enough for anything to count")
   return "\n".join(lines)
+
+
+def _table(segments: Sequence[MeasuredSegment]) -> list[str]:
+  """The rows of `_LABELS`, a column per command, in blocks that a wide terminal holds."""
+  postured = any(part.figures.posture for part in segments)
+  labels = _LABELS[:3] + (_POSTURE if postured else ()) + _LABELS[3:]
+  lines = []
+  for first in range(0, len(segments), _ABREAST):
+    block = segments[first : first + _ABREAST]
+    columns = [(*_column(part)[:3], *_posture(part), *_column(part)[3:]) for part in block]
+    lines += [""] * bool(lines) + aligned(list(zip(labels, *columns, strict=True)))
+  return lines
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -75,6 +87,27 @@ _LABELS = (
   "peak torque, at limit",
   "greatest tilt",
 )
+
+
+_POSTURE = ("twist of asked", "pitch of asked", "roll of asked", "height of asked")
+_ABREAST = 6  # commands side by side
+
+
+def _posture(part: MeasuredSegment) -> tuple[str, ...]:
+  """What `_POSTURE` name, of one command; nothing in a task that asks for none."""
+  figures = part.figures.posture
+  if figures is None:
+    return ()
+  angles = (figures.twist_rad, figures.pitch_rad, figures.roll_rad)
+  return (
+    *(_reached(angle, degrees(1), "°", "+.1f") for angle in angles),
+    _reached(figures.height_m, 1000, " mm", ".0f"),
+  )
+
+
+def _reached(axis: Tracking, factor: float, unit: str, form: str) -> str:
+  asked = f"{factor * axis.commanded:{form}}{unit}"
+  return f"{factor * axis.achieved.mean:{form}} of {asked}" if axis.achieved else NOT_MEASURED
 
 
 def _column(part: MeasuredSegment) -> tuple[str, ...]:

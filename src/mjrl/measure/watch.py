@@ -3,14 +3,17 @@
 import torch
 
 from mjrl.envs.policy import advance, begin
+from mjrl.envs.posture import posture_of
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.replay import Replay
+from mjrl.measure.series import Posture
 from mjrl.view.window import Window
 
 
 def watch(
   replay: Replay,
   command: tuple[float, float, float] | None,
+  posture: Posture | None,
   steps: int | None,
   speed: float,
   window: Window | None,
@@ -19,6 +22,8 @@ def watch(
   env = replay.env
   if command is not None:
     env.commands.fix(torch.tensor(command, device=env.device).repeat(env.num_envs, 1))
+  if (body := posture_of(env.asked)) and posture is not None:
+    body.fix(torch.tensor(posture))
   observations = begin(env, replay.policy)
   pace = Pace(speed, env.dt_s)
   status = StatusLine(pace, env.dt_s)

@@ -50,10 +50,7 @@ def task() -> Task:
       "posture": PostureCommand(parked=PARKED, walking=WALKING, hold_s=(3.0, 8.0), neutral=0.2)
     },
     ladders={"posture": _ladder()},
-    observations={
-      "policy": tripod.observations["policy"] | posture,
-      "critic": tripod.observations["critic"] | posture,
-    },
+    observations={group: {**rows, **posture} for group, rows in tripod.observations.items()},
     rewards={
       "track_linear_velocity": replace(linear, fn=rewards.track_planar_velocity),
       **{name: row for name, row in tripod.rewards.items() if name not in level},
