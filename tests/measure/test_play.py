@@ -31,6 +31,7 @@ def replay(**changes):
     "steps": STEPS,
     "speed": 0.0,
     "command": None,
+    "posture": None,
     "obs_noise": True,
     "physics_hz": None,
     "measure": False,

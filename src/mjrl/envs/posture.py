@@ -108,8 +108,8 @@ class Posture:
     self._fraction = torch.tensor(of, device=self._fraction.device)
 
   def fix(self, posture: Tensor) -> None:
-    """Hold this posture, (4,), in every env until told otherwise."""
-    self.value = posture.to(self.value).repeat(self._world.num_envs, 1)
+    """Hold this posture, (N, 4), in every env until told otherwise."""
+    self.value = posture.to(self.value)
     self._fixed = True
 
   def draw(self, mask: Tensor) -> None:

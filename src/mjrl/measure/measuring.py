@@ -96,7 +96,7 @@ def record(
   env = replay.env
   env.commands.fix(torch.tensor(held.command, device=env.device).repeat(env.num_envs, 1))
   if (body := posture_of(env.asked)) and held.posture:
-    body.fix(torch.tensor(held.posture))
+    body.fix(torch.tensor(held.posture).repeat(env.num_envs, 1))
   observations = begin(env, replay.policy)
   recorder = Recorder(steps, env.dt_s, **_parts(env))
   env.end_iteration(0)  # so that the failures counted below are this segment's

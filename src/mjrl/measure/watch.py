@@ -23,7 +23,7 @@ def watch(
   if command is not None:
     env.commands.fix(torch.tensor(command, device=env.device).repeat(env.num_envs, 1))
   if (body := posture_of(env.asked)) and posture is not None:
-    body.fix(torch.tensor(posture))
+    body.fix(torch.tensor(posture).repeat(env.num_envs, 1))
   observations = begin(env, replay.policy)
   pace = Pace(speed, env.dt_s)
   status = StatusLine(pace, env.dt_s)

@@ -51,7 +51,7 @@ TASKS: Mapping[str, Entry] = {
     page="mjrl.tasks.jumper.ripple",
   ),
   "jumper.posture": Entry(
-    description="hold the body as asked, standing or walking a tripod",
+    description="tripod that holds its body as asked, moving or not",
     robot="jumper",
     num_envs={"native": 128, "warp": 4096},
     page="mjrl.tasks.jumper.posture",
