@@ -86,7 +86,7 @@ def _ladder() -> PostureLadder:
     height="track_height",
     bar_base_rad=radians(1.5),
     bar_base_m=0.002,
-    bar_slope=0.2,
+    bar_slope=0.15,
     dwell_steps=2400,
     min_holds=64,
     smoothing=0.05,
