@@ -38,7 +38,7 @@ def mask(n, value=True):
   return torch.full((n,), value)
 
 
-def drawn(make_world, n=4000, **changes):
+def drawn(make_world, n=2000, **changes):
   posture = Posture(spec(**changes), make_world(n), DT_S)
   posture.draw(mask(n))
   return posture
@@ -94,7 +94,7 @@ def test_a_share_is_asked_for_no_posture(make_world):
 def test_postures_fill_the_range_of_who_stands_and_of_who_walks(make_world, standing, moving):
   # Guards: a side that is never asked for; a walking robot asked for what only a standing one can;
   # all numbers at their ends at once, where legs do not reach.
-  n, of = 20000, WALKING if moving else PARKED
+  n, of = 3000, WALKING if moving else PARKED
   posture = drawn(make_world, n, neutral=0.0)
   posture.set_ranges({"twist": 0.5, "tilt": 1.0, "height": 0.5})
   s = standing(n, command=[0.3 * moving, 0.0, 0.0], posture=posture.value)
@@ -215,7 +215,7 @@ def test_a_range_without_the_level_robot_is_refused(make_world):
 def test_ranges_and_kernels_follow_the_rung(task, make_world):
   # Guards: a level in the log beside the ranges or the kernels of another.
   table = Rewards(task.rewards, 4, "cpu", DT_S, set())
-  command = task.commands["posture"].build(make_world(20000), DT_S)
+  command = task.commands["posture"].build(make_world(3000), DT_S)
   ladder = Ladder(task.ladders["posture"], command, table)
   for level, rung in enumerate(task.ladders["posture"].rungs):
     ladder.go_to(level)
@@ -225,7 +225,7 @@ def test_ranges_and_kernels_follow_the_rung(task, make_world):
       rung.tilt_std_rad,
       rung.height_std_m,
     ]
-    command.draw(mask(20000))
+    command.draw(mask(3000))
     assert command.value[:, 2].abs().max() == pytest.approx(rung.fraction * radians(15), rel=0.1)
     assert ladder.log()["tilt_range_rad"] == pytest.approx(rung.fraction * radians(15))
   last = as_on_last_rung(task)
@@ -234,12 +234,12 @@ def test_ranges_and_kernels_follow_the_rung(task, make_world):
 
 def test_a_robot_that_takes_no_posture_fails_every_bar(task, make_world):
   # Guards: a ladder climbed by standing level.
-  command = task.commands["posture"].build(make_world(20000), DT_S)
+  command = task.commands["posture"].build(make_world(3000), DT_S)
   ladder = Ladder(task.ladders["posture"], command, Rewards(task.rewards, 4, "cpu", DT_S, set()))
   for level in range(len(task.ladders["posture"].rungs)):
     ladder.go_to(level)
-    command._moving = mask(20000)  # with the narrower ranges
-    command.draw(mask(20000))
+    command._moving = mask(3000)  # with the narrower ranges
+    command.draw(mask(3000))
     miss = command.value - torch.tensor(LEVEL)
     miss = miss[(miss != 0).any(1)]
     tilt = torch.linalg.vector_norm(miss[:, 1:3], dim=1).mean()

@@ -12,6 +12,7 @@ from matplotlib.transforms import Bbox
 
 from mjrl.envs.posture import POSTURE
 from mjrl.measure.excerpt import Excerpt
+from mjrl.measure.figures import PostureFigures
 from mjrl.measure.measured import Measured, MeasuredSegment
 from mjrl.measure.report import NOT_MEASURED, percent, ratios
 from mjrl.measure.statistics import Array
@@ -92,11 +93,16 @@ def table(ax: Axes, measured: Measured) -> None:
   ax.axis("off")
   rows = [_table_row(part) for part in measured.segments]
   header = ["command", "achieved\nof asked", "falls", "foot lift", "all feet\non clock"]
+  widths = [2.1, 1.0, 0.7, 1.0, 1.0]
+  if any(part.figures.posture for part in measured.segments):
+    header, widths = [*header, "posture\nerror"], [*widths, 1.0]
+    errors = [_posture_error(part.figures.posture) for part in measured.segments]
+    rows = [[*row, error] for row, error in zip(rows, errors, strict=True)]
   drawn = ax.table(
     [header, *rows],
     cellLoc="center",
     bbox=Bbox.from_bounds(0.02, 0.1, 0.98, 0.85),
-    colWidths=[2.1, 1, 0.7, 1, 1],
+    colWidths=widths,
   )
   drawn.auto_set_font_size(False)
   drawn.set_fontsize(9.5)
@@ -232,12 +238,21 @@ def _table_row(part: MeasuredSegment) -> list[str]:
   if figures.drift_m_s:
     achieved = f"drift\n{100 * figures.drift_m_s.mean:.1f} cm/s"
   return [
-    part.segment.name.replace(", ", "\n") if figures.posture is None else part.segment.name,
+    part.segment.name.replace(", ", "\n"),
     achieved,
     str(figures.falls),
     NOT_MEASURED if lift is None else f"{1000 * lift.mean:.0f} mm",
     percent(clock.mean if clock else None),
   ]
+
+
+def _posture_error(figures: PostureFigures | None) -> str:
+  """The greatest error of an angle, and that of the height."""
+  if figures is None or figures.height_m.error is None:
+    return NOT_MEASURED
+  angles = (figures.twist_rad.error, figures.pitch_rad.error, figures.roll_rad.error)
+  worst = max((angle for angle in angles if angle is not None), key=abs)
+  return f"{degrees(worst):+.1f}°\n{1000 * figures.height_m.error:+.0f} mm"
 
 
 def _stretches(shown: Excerpt, on: Array) -> list[tuple[float, float]]:

@@ -90,7 +90,7 @@ _LABELS = (
 
 
 _POSTURE = ("twist of asked", "pitch of asked", "roll of asked", "height of asked")
-_ABREAST = 6  # commands side by side
+_ABREAST = 5  # commands side by side
 
 
 def _posture(part: MeasuredSegment) -> tuple[str, ...]:

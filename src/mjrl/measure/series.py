@@ -55,8 +55,10 @@ def segment(
   named = [", ".join(filter(None, parts)) or "stand"]
   if posture is not None:
     *angles, height_m = posture
-    axes = zip(("twist", "pitch", "roll"), angles, strict=True)
-    named += [f"{axis} {degrees(angle):+.3g}°" for axis, angle in axes if angle]
+    of_angle: dict[float, list[str]] = {}
+    for axis, angle in zip(("twist", "pitch", "roll"), angles, strict=True):
+      of_angle.setdefault(angle, []).append(axis)
+    named += [f"{'/'.join(axes)} {degrees(a):+.3g}°" for a, axes in of_angle.items() if a]
     named += [f"height {1000 * height_m:.3g} mm"] if height_m != home_height_m else []
   return Segment(name=", ".join(named), command=command, posture=posture)
 
