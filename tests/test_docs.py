@@ -37,8 +37,8 @@ def test_flags_of_commands_exist(page):
     known = {name.replace("_", "-") for name in vars(flags())} | {"help"}
     known |= {f"no-{name}" for name in known}
     for line in re.findall(rf"scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
-      for flag in re.findall(r"--([a-zA-Z][\w-]*)", line):
-        assert flag.replace("_", "-") in known, f"{page.name}: {line.strip()}"
+      for flag in re.findall(r"--([a-zA-Z][\w.-]*)", line):
+        assert re.sub("[_.]", "-", flag) in known, f"{page.name}: {line.strip()}"
 
 
 def test_overrides_of_the_documentation_are_taken():

@@ -92,6 +92,7 @@ def test_train_passes_on_what_was_asked(called, tmp_path):
     "seed": 3,
     "max_iterations": None,
     "checkpoint": None,
+    "init_from": None,
     "log_dir": tmp_path / "here",
     "options": Options(tensorboard_port=7000),
     "overrides": {},
@@ -227,6 +228,7 @@ def test_a_run_of_several_processes_can_be_repeated_as_such():
   alone = Resolved(device="cuda:1", **common)
   first = Resolved(device="cuda:0", ranks=Ranks(world_size=2, local_world_size=2), **common)
   given = {"task": TASK, "seed": 0, "iterations": 1, "recurrent": False, "checkpoint": None}
+  given |= {"init_from": None}
   given |= {"options": Options(), "overrides": {}, "run_events": {}}
   devices = [run_config(resolved=one, **given)["device"] for one in (alone, first)]
   assert devices == ["cuda:1", "cuda"]

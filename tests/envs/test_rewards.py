@@ -81,6 +81,13 @@ def test_swing_height(standing):
   assert value(rewards.swing_height, s, target_m=0.03) == close(0.25)
 
 
+def test_air_time_pays_for_swings_alone(standing):
+  # Guards: feet that never come down paid for, or a robot that tramples when it should stand.
+  for substeps, moving, share in ((20, 1.0, 0.5), (4, 1.0, 0.0), (100, 1.0, 0.0), (20, 0.0, 0.0)):
+    s = standing(foot_air_substeps=[[0, substeps]], command=[[moving, 0.0, 0.0]])
+    assert value(rewards.air_time, s, min_s=0.06, max_s=0.3) == close(share), (substeps, moving)
+
+
 def test_foot_slip_ignores_a_swinging_foot(standing):
   # Guards: a swing that is punished as a slip.
   s = standing(foot_vel_w=[[[0.3, 0.4, 5.0], [0.3, 0.0, 0.0]]], foot_contacts=[[1.0, 0.0]])

@@ -24,6 +24,7 @@ LIMITS = {
   "eval_every": (1, math.inf),
   "num_eval_episodes": (1, math.inf),
   "keep_last": (1, math.inf),
+  "ppo_minibatch_size": (1, math.inf),
   "steps": (1, math.inf),
   "speed": (0, math.inf),
   "physics_hz": (1, math.inf),
@@ -41,6 +42,15 @@ NEEDS = {
 def _arg(text: str, default: str, metavar: str | None = None) -> Any:
   """A flag's help line, with its default in words."""
   return tyro.conf.arg(help=text, help_behavior_hint=f"(default: {default})", metavar=metavar)
+
+
+_RECIPE = "the recipe's"
+
+
+def _ppo(name: str, text: str, metavar: str | None = None, default: str = _RECIPE) -> Any:
+  """As `_arg`, of a flag that is typed `--ppo.NAME`."""
+  hint = f"(default: {default})"
+  return tyro.conf.arg(name=f"ppo.{name}", help=text, help_behavior_hint=hint, metavar=metavar)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +127,52 @@ class TrainFlags(CommonFlags):
     _arg("give policy and critic a memory, a small LSTM; slower, see docs/training.md", "off"),
   ] = False
   resume: Annotated[Switch, _arg("go on from this task's newest checkpoint", "off")] = False
+  init_from: Annotated[
+    Path | None,
+    _arg(
+      "a model's file, a run's or a task's folder: start from its networks alone, at iteration 0",
+      "random networks",
+      "PATH",
+    ),
+  ] = None
+  std_dev: Annotated[
+    float | None, _arg("standard deviation of the action to start with", _RECIPE, "NUMBER")
+  ] = None
+  learn_std: Annotated[bool, _arg("learn that standard deviation, or keep it", _RECIPE)] = True
+  mirror: Annotated[
+    bool, _arg("a loss on what the policy does in the mirror, or none", _RECIPE)
+  ] = False
+  mirror_coeff: Annotated[
+    float | None, _arg("weight of the mirror loss", f"{_RECIPE}, with --mirror 1", "NUMBER")
+  ] = None
+  ppo_lr: Annotated[float | None, _ppo("lr", "learning rate, to start with", "NUMBER")] = None
+  ppo_schedule: Annotated[
+    str | None,
+    _ppo(
+      "schedule",
+      "what becomes of it: adaptive, constant, linear, cosine, step, exponential",
+      "NAME",
+    ),
+  ] = None
+  ppo_optimizer: Annotated[
+    str | None, _ppo("optimizer", "optimiser: adam, adamw, sgd, rmsprop", "NAME")
+  ] = None
+  ppo_gamma: Annotated[float | None, _ppo("gamma", "discount per control step", "NUMBER")] = None
+  ppo_lam: Annotated[float | None, _ppo("lam", "lambda of the advantages", "NUMBER")] = None
+  ppo_clip: Annotated[float | None, _ppo("clip", "clip of the policy's ratio", "NUMBER")] = None
+  ppo_entropy_coeff: Annotated[
+    float | None, _ppo("entropy_coeff", "weight of the entropy", "NUMBER")
+  ] = None
+  ppo_epochs: Annotated[int | None, _ppo("epochs", "passes over a rollout", "COUNT")] = None
+  ppo_minibatch_size: Annotated[
+    int | None, _ppo("minibatch_size", "samples of a mini-batch", "COUNT")
+  ] = None
+  ppo_max_grad_norm: Annotated[
+    float | None, _ppo("max_grad_norm", "norm that gradients are cut to", "NUMBER")
+  ] = None
+  ppo_max_episode_s: Annotated[
+    float | None, _ppo("max_episode_s", "length of an episode, s", "SECONDS", "the task's")
+  ] = None
   tensorboard: Annotated[bool, _arg("serve TensorBoard on 127.0.0.1", "on")] = True
   tb_port: Annotated[int, _arg("TensorBoard's port, or the next free one", "6006", "PORT")] = 6006
   logger: Annotated[

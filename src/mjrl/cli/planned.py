@@ -11,6 +11,7 @@ from mjrl import tasks
 from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets
 from mjrl.cli.config import Config
 from mjrl.cli.flags import TrainFlags, check
+from mjrl.cli.learning import learning_layers
 from mjrl.cli.prepare import SharedPlan, plan_shared, start_torch
 from mjrl.cli.run_events import with_run_events
 from mjrl.cli.settings import apply_settings, read_settings
@@ -44,6 +45,7 @@ class PlannedRun:
   config      the configuration file's content
   shared      engine, counts, folders
   checkpoint  to go on from
+  init_from   checkpoint to take the networks of, and nothing else
   changed     the task with its recipe for this run, overrides and events, and what they change
   """
 
@@ -52,6 +54,7 @@ class PlannedRun:
   config: Config
   shared: SharedPlan
   checkpoint: Path | None
+  init_from: Path | None
   changed: Changed
 
   @property
@@ -108,8 +111,15 @@ def plan_run(
     flags = replace(flags, checkpoint=None)  # --resume was typed, the checkpoint is a file's
   check(flags, sources)
   shared = plan_shared(flags, sources, flags.num_envs, None, ranks)
-  checkpoint = saved = None
-  if flags.resume or flags.checkpoint is not None:
+  checkpoint = init_from = saved = None
+  resumes = flags.resume or flags.checkpoint is not None
+  if flags.init_from is not None:
+    if resumes:
+      raise ValueError(
+        "--init_from starts a run, and --resume or --checkpoint goes on with one; give one of them"
+      )
+    init_from = checkpoints.find(shared.log_dir, shared.entry.robot, shared.task, flags.init_from)
+  if resumes:
     checkpoint = checkpoints.find(shared.log_dir, shared.entry.robot, shared.task, flags.checkpoint)
   _check_wandb(flags)
   start_torch(shared.resolved.torch_threads)  # first of all that loads it
@@ -118,21 +128,24 @@ def plan_run(
   if checkpoint is not None:
     saved = checkpoints.read(checkpoint)
   engine = shared.resolved.backend
-  layers = (
+  sets = parse_sets(flags.set)
+  layers = [
     checkpoint_layer(saved, engine),
     Layer(source=f"set in {config.name}", values=config.overrides),
-    Layer(source="--set", values=parse_sets(flags.set)),
-  )
+    Layer(source="--set", values=sets),
+  ]
   page = tasks.build(shared.task)
   own = _recipe(page, engine)
   memory = _memory(own, flags, config, saved)
   recipe = for_envs(replace(own, memory=None), shared.resolved.num_envs, ranks.world_size)
   recipe = with_memory(recipe, memory) if memory else recipe
   task = replace(page, recipes={**page.recipes, engine: recipe})
+  layers += learning_layers(flags, sources, recipe, sets)
   changed = change(task, engine, layers, _without_effect(saved, flags), page)
   if checkpoint is not None and saved is not None:
     of_run = describe(changed.task.recipes[engine])
     checkpoints.check_networks(checkpoint, saved, describe(changed.task), of_run)
+  _check_learnable(changed.task, engine, init_from)
   task = with_run_events(changed.task, config.events, config.name)
   check_evaluation(
     task,
@@ -147,8 +160,21 @@ def plan_run(
     config=config,
     shared=shared,
     checkpoint=checkpoint,
+    init_from=init_from,
     changed=replace(changed, task=task),
   )
+
+
+def _check_learnable(task: Task, engine: str, init_from: Path | None) -> None:
+  """Refuse a mirror that the task has not, and networks that are not this task's."""
+  recipe = task.recipes[engine]
+  if recipe.mirror_augmentation or recipe.mirror_coef > 0:
+    from mjrl.envs.mirror import check_mirror
+
+    check_mirror(task)
+  if init_from is not None:
+    described, saved = describe(task), checkpoints.read(init_from)
+    checkpoints.check_networks(init_from, saved, described, describe(recipe), any_task=True)
 
 
 def _recipe(task: Task, engine: str) -> Recipe:

@@ -87,7 +87,7 @@ def read_settings(folder: Path, environ: Mapping[str, str]) -> dict[str, Setting
 def given_flags(argv: Sequence[str]) -> set[str]:
   """Names of the flags that a command line gives."""
   words = [word.split("=")[0].removeprefix("--") for word in argv if word.startswith("--")]
-  return {word.replace("-", "_").removeprefix("no_") for word in words}
+  return {word.replace("-", "_").replace(".", "_").removeprefix("no_") for word in words}
 
 
 def apply_settings(

@@ -68,6 +68,7 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) 
     seed=run.shared.seed,
     max_iterations=run.flags.max_iterations,
     checkpoint=run.checkpoint,
+    init_from=run.init_from,
     log_dir=run.shared.log_dir,
     command=shlex.join(["python", sys.argv[0], *argv]),
     options=run.options,
@@ -80,6 +81,8 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) 
 
 def _banner(run: PlannedRun) -> str:
   checkpoint = f"resuming from {run.checkpoint}" if run.checkpoint else "none: from scratch"
+  if run.init_from:
+    checkpoint = f"networks alone, of {run.init_from}"
   if run.changed.inherited:
     checkpoint += f"; set by the checkpoint's run: {said(run.changed.inherited)}"
   shared = run.shared
@@ -108,6 +111,7 @@ def _resolved(run: PlannedRun) -> str:
     iterations=run.flags.max_iterations or recipe.max_iterations,
     recurrent=recipe.memory is not None,
     checkpoint=run.checkpoint,
+    init_from=run.init_from,
     options=run.options,
     overrides=run.changed.overrides,
     run_events=run.config.events,

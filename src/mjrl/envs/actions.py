@@ -1,11 +1,14 @@
-"""What a policy's actions do: kinds of `Task.action`."""
+"""What a policy's actions do: kinds of `Task.action`.  A page is built of them without torch."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from torch import Tensor
+if TYPE_CHECKING:
+  from torch import Tensor
 
-from mjrl.envs.state import State
+  from mjrl.envs.state import State
 
 
 class Action(Protocol):

@@ -1,13 +1,19 @@
-"""What robots may be asked for beside a velocity: the rows of `Task.commands`."""
+"""What robots may be asked for beside a velocity: the rows of `Task.commands`.
+
+A page is built of them without torch.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from torch import Tensor
+if TYPE_CHECKING:
+  from torch import Tensor
 
-from mjrl.envs.holds import Holds
-from mjrl.envs.state import State
-from mjrl.envs.world import World
+  from mjrl.envs.holds import Holds
+  from mjrl.envs.state import State
+  from mjrl.envs.world import World
 
 
 class Asked(Protocol):

@@ -1,10 +1,16 @@
-"""What a command ladder is made of, whatever command it widens."""
+"""What a command ladder is made of, whatever command it widens.
+
+A page is built of them without torch.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from mjrl.envs.holds import Holds
+if TYPE_CHECKING:
+  from mjrl.envs.holds import Holds
 
 
 @dataclass(frozen=True, kw_only=True)

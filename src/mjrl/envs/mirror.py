@@ -31,6 +31,17 @@ _KINDS: Mapping[Callable[..., Tensor], str] = {
 }
 
 
+def check_mirror(task: Task) -> None:
+  """Refuse a task that has no mirror image, before anything is built.
+
+  Raises:
+    ValueError: a row has no known mirror image.
+  """
+  for rows in task.observations.values():
+    for key, row in rows.items():
+      _row_map(task, key, row.fn)
+
+
 class Mirror:
   """Column maps of a task's groups and actions: mirrored[i] = sign[i] * value[source[i]]."""
 

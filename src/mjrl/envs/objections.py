@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from mjrl.envs.paths import find
-from mjrl.envs.recipe import Anneal
+from mjrl.envs.recipe import Anneal, Recipe
 from mjrl.envs.task import Task
 
 
@@ -18,6 +18,8 @@ def objection(task: Task, changed: Task, engine: str, path: str) -> str:
   """
   anneals = changed.recipes[engine].curriculum if engine in changed.recipes else {}
   match find(task, engine, path).path.split("."):
+    case ["recipe", number] if engine in changed.recipes:
+      return _never_read(changed.recipes[engine], number)
     case ["rewards", row, "weight"]:
       return _still_eased(changed, anneals, row)
     case ["rewards", row, *_, key]:
@@ -34,6 +36,15 @@ def objection(task: Task, changed: Task, engine: str, path: str) -> str:
       before, after = (t.observations[group][row] for t in (task, changed))
       if before.history != after.history and before.frames(kept) == after.frames(kept):
         return f"has no effect: recipe.history, {kept}, counts for every row that keeps several"
+  return ""
+
+
+def _never_read(recipe: Recipe, number: str) -> str:
+  """Why a number of the recipe has no effect beside its others; "" if it has one."""
+  if number in ("entropy_coef", "min_std") and not recipe.learn_std:
+    return "has no effect: with recipe.learn_std false, the standard deviation stays what it is"
+  if number == "desired_kl" and recipe.schedule != "adaptive":
+    return f"has no effect: recipe.schedule is {recipe.schedule}, which looks at no divergence"
   return ""
 
 

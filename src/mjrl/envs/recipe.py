@@ -11,6 +11,8 @@ ENGINES = ("native", "warp")
 MEMORIES = ("lstm", "gru")
 ACTIVATIONS = ("elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu")
 ACTIVATIONS += ("swish", "mish", "identity")
+OPTIMIZERS = ("adam", "adamw", "sgd", "rmsprop")
+SCHEDULES = ("adaptive", "constant", "linear", "cosine", "step", "exponential")
 _LONGEST = 8  # times a recipe's rollout: with hardly any envs, an iteration still ends soon
 
 
@@ -84,6 +86,11 @@ class Recipe:
   """How a task is learned on one engine: sizes, networks, PPO's numbers, and what eases the start.
 
   memory        of policy and critic; None has them act on the observations alone
+  learn_std     whether the action's standard deviation is learned, or stays `init_std`
+  optimizer     one of `OPTIMIZERS`
+  schedule      of the learning rate, one of `SCHEDULES`: "adaptive" holds the policy's divergence
+                near `desired_kl`, the others go from `learning_rate` on by the run's length,
+                "linear" and "cosine" to 0, "step" by halves at each quarter, "exponential" to 1 %
   history       frames of the observation groups, in place of the rows' own; None keeps them
   bootstrap     "terminal": a time-out adds the value of the observation it ended on;
                 "previous": that of the one before it, as rsl_rl does
@@ -99,9 +106,12 @@ class Recipe:
   memory: Memory | None
   init_std: float
   min_std: float
+  learn_std: bool
   epochs: int
   mini_batches: int
+  optimizer: str
   learning_rate: float
+  schedule: str
   desired_kl: float
   gamma: float
   lam: float
@@ -130,17 +140,23 @@ class Recipe:
     for name in ("init_std", "learning_rate", "desired_kl", "clip", "max_grad_norm"):
       if getattr(self, name) <= 0:
         raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be above 0")
+    if self.init_std < self.min_std:
+      raise ValueError(
+        f"recipe: init_std is {self.init_std}, below its floor, min_std {self.min_std}; raise the "
+        "one or lower the other"
+      )
     for name in ("gamma", "lam"):
       if not 0 <= getattr(self, name) <= 1:
         raise ValueError(f"recipe: {name} is {getattr(self, name)}; it must be in 0..1")
-    if self.activation not in ACTIVATIONS:
-      raise ValueError(
-        f"recipe: activation {self.activation!r}; {nearest(self.activation, ACTIVATIONS)}"
-      )
-    if self.bootstrap not in BOOTSTRAPS:
-      raise ValueError(
-        f"recipe: bootstrap {self.bootstrap!r}; {nearest(self.bootstrap, BOOTSTRAPS)}"
-      )
+    for name, choices in (
+      ("activation", ACTIVATIONS),
+      ("bootstrap", BOOTSTRAPS),
+      ("optimizer", OPTIMIZERS),
+      ("schedule", SCHEDULES),
+    ):
+      value = getattr(self, name)
+      if value not in choices:
+        raise ValueError(f"recipe: {name} {value!r}; {nearest(value, choices)}")
     if self.memory is not None:
       self._check_memory()
 

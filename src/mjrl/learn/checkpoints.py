@@ -166,7 +166,12 @@ def unpickle(path: Path) -> dict[str, Any]:
 
 
 def check_networks(
-  path: Path, saved: dict[str, Any], task: dict[str, Any], recipe: dict[str, Any]
+  path: Path,
+  saved: dict[str, Any],
+  task: dict[str, Any],
+  recipe: dict[str, Any],
+  *,
+  any_task: bool = False,
 ) -> None:
   """Refuse a checkpoint whose networks are not those of this task and recipe.
 
@@ -175,11 +180,12 @@ def check_networks(
     saved: what `read` gave.
     task: the task that is to run, as `describe` gives it.
     recipe: likewise its recipe.
+    any_task: whether it may be of another task, as long as its networks fit.
 
   Raises:
     ValueError: with each difference that matters.
   """
-  if saved["task"]["name"] != task["name"]:
+  if saved["task"]["name"] != task["name"] and not any_task:
     name = saved["task"]["name"]
     raise ValueError(
       f"{path} is of task {name}, not of {task['name']}; give --task {name}, or another "

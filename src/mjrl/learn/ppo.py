@@ -50,6 +50,12 @@ class Ppo(PPO):
     self._raise_std()
     return losses
 
+  def set_learning_rate(self, rate: float) -> None:
+    """Learn at this rate from the next update on, unless the schedule is rsl_rl's adaptive one."""
+    self.learning_rate = rate
+    for group in self.optimizer.param_groups:
+      group["lr"] = rate
+
   def take_notes(self) -> list[str]:
     """A line if updates were skipped since the last call."""
     reason, self._skipped_for = self._skipped_for, ""

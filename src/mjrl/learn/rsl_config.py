@@ -13,12 +13,14 @@ def rsl_config(recipe: Recipe, env: Env) -> dict[str, Any]:
   """The nested dict that rsl_rl's runner takes; a new one each time, since it writes into it."""
   described = describe(recipe)
   mirrored = recipe.mirror_augmentation or recipe.mirror_coef > 0
+  actor = actor_config(described)
+  actor["distribution_cfg"]["learn_std"] = recipe.learn_std
   return {
     "num_steps_per_env": recipe.rollout_steps,
     "save_interval": recipe.save_every,
     "obs_groups": {"actor": ["policy"], "critic": ["critic"]},
     "check_for_nan": False,  # the environment has looked
-    "actor": actor_config(described),
+    "actor": actor,
     "critic": _network(described) | {"hidden_dims": recipe.critic_hidden},
     "algorithm": {
       "class_name": "mjrl.learn.ppo:Ppo",
@@ -27,7 +29,8 @@ def rsl_config(recipe: Recipe, env: Env) -> dict[str, Any]:
       "num_learning_epochs": recipe.epochs,
       "num_mini_batches": recipe.mini_batches,
       "learning_rate": recipe.learning_rate,
-      "schedule": "adaptive",
+      "optimizer": recipe.optimizer,
+      "schedule": "adaptive" if recipe.schedule == "adaptive" else "fixed",
       "desired_kl": recipe.desired_kl,
       "gamma": recipe.gamma,
       "lam": recipe.lam,

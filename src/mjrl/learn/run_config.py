@@ -16,6 +16,7 @@ def run_config(
   iterations: int,
   recurrent: bool,
   checkpoint: Path | None,
+  init_from: Path | None,
   options: Options,
   overrides: Mapping[str, Any],
   run_events: Mapping[str, Any],
@@ -42,6 +43,8 @@ def run_config(
     config["recurrent"] = True
   if checkpoint is not None:
     config["checkpoint"] = str(checkpoint.absolute())
+  if init_from is not None:
+    config["init_from"] = str(init_from.absolute())
   if options.eval_every is not None:
     config |= {
       name: getattr(options, name) for name in ("eval_every", "num_eval_episodes", "best_metric")

@@ -25,6 +25,7 @@ from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.rsl_config import rsl_config
 from mjrl.learn.saves import Saves
+from mjrl.learn.schedules import factor
 from mjrl.learn.sinks import Sink
 from mjrl.learn.vec_env import RslEnv
 from mjrl.sim.ranks import ALONE, Ranks
@@ -125,6 +126,7 @@ class Runner(OnPolicyRunner):
         if not complete:
           break
         collected = time.perf_counter()
+        self._plan_learning_rate(last)
         self._between_iterations = False
         losses = self.alg.update()
         self.next_iteration += 1
@@ -159,6 +161,11 @@ class Runner(OnPolicyRunner):
         after_step()
       self.alg.compute_returns(obs)
     return obs, True
+
+  def _plan_learning_rate(self, last: int) -> None:
+    share = factor(self.recipe.schedule, self.next_iteration, last + 1)
+    if share is not None:
+      self.alg.set_learning_rate(share * self.recipe.learning_rate)
 
   def _end_iteration(
     self,
@@ -253,6 +260,17 @@ class Runner(OnPolicyRunner):
     self.saves.restore(saved, world)
     self.next_iteration = saved["iteration"] + 1
     self.env_steps = saved["env_steps"]
+
+  def start_from(self, saved: dict[str, Any]) -> None:
+    """Take up the networks of a checkpoint, and nothing else of its run.
+
+    The action's standard deviation stays the recipe's: what the policy knows is to be tried anew.
+    """
+    actor = self.alg.get_policy()
+    std = actor.get_parameter("distribution.std_param")
+    own = std.detach().clone()
+    self.alg.load(saved, {"actor": True, "critic": True}, strict=True)
+    std.data.copy_(own)
 
   @property
   def _steps_per_iteration(self) -> int:

@@ -46,6 +46,7 @@ def train(
   stop: StopAsked,
   overrides: Mapping[str, Any] | None = None,
   run_events: Mapping[str, Any] | None = None,
+  init_from: Path | None = None,
   departures: Sequence[str] = (),
 ) -> int:
   """Train, and leave a run folder.
@@ -64,6 +65,7 @@ def train(
     options: what is done beside learning.
     stop: asked before anything is written, and between control steps.
     overrides: path to value, of the numbers in `task` that are not its page's own.
+    init_from: a checkpoint to take the networks of, alone, where none is gone on from.
     run_events: the events in `task` that are not its page's own, as a configuration writes them.
     departures: each way in which the run differs from the task's page, in words.
 
@@ -81,7 +83,8 @@ def train(
   recipe = for_envs(task.recipes[resolved.backend], resolved.num_envs, ranks.world_size)
   identity = _identity(task, recipe, resolved, overrides or {})
   saved = _saved(checkpoint, identity) if ranks.first else None
-  seed, checkpoint, saved = from_first((seed, checkpoint, saved))
+  initial = _saved(init_from, identity, any_task=True) if ranks.first else None
+  seed, checkpoint, saved, initial = from_first((seed, checkpoint, saved, initial))
   first = saved["iteration"] + 1 if saved else 0
   iterations = max_iterations or recipe.max_iterations
   check_evaluation(
@@ -104,6 +107,7 @@ def train(
     iterations=iterations,
     recurrent=recipe.memory is not None,
     checkpoint=checkpoint,
+    init_from=init_from,
     options=options,
     overrides=identity["set"],
     run_events=run_events or {},
@@ -135,6 +139,9 @@ def train(
   if saved is not None:
     assert checkpoint is not None  # what was saved came from it
     _resume(runner, checkpoint, saved, identity, resolved, iterations)
+  if initial is not None:
+    runner.start_from(initial)
+    print(f"networks of {init_from}, iteration {initial['iteration']}; all else starts anew")
   eased_until = max((row.until_iteration for row in recipe.curriculum.values()), default=0)
   if runner.next_iteration + iterations < eased_until:
     print(
@@ -176,12 +183,16 @@ def _identity(
   }
 
 
-def _saved(checkpoint: Path | None, identity: Mapping[str, Any]) -> dict[str, Any] | None:
-  """The checkpoint to go on from, if there is one; it fits."""
+def _saved(
+  checkpoint: Path | None, identity: Mapping[str, Any], *, any_task: bool = False
+) -> dict[str, Any] | None:
+  """The checkpoint to go on from, or to take the networks of, if there is one; it fits."""
   if checkpoint is None:
     return None
   saved = checkpoints.read(checkpoint)
-  checkpoints.check_networks(checkpoint, saved, identity["task"], identity["recipe"])
+  checkpoints.check_networks(
+    checkpoint, saved, identity["task"], identity["recipe"], any_task=any_task
+  )
   return saved
 
 

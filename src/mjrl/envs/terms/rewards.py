@@ -85,6 +85,14 @@ def swing_height(s: State, *, target_m: float) -> Tensor:
   return vecdot((s.foot_peak_m / target_m - 1).square(), s.touchdown_float)
 
 
+def air_time(s: State, *, min_s: float, max_s: float) -> Tensor:
+  """Share of the feet that have been in the air for `min_s` to `max_s`, moving.  (N,) in [0, 1]."""
+  per_s = s.substeps / s.dt_s
+  low, high = round(min_s * per_s), round(max_s * per_s)
+  swings = (s.foot_air_substeps >= low) & (s.foot_air_substeps <= high)
+  return swings.float().mean(1) * s.moving
+
+
 def foot_slip(s: State) -> Tensor:
   """Sum over feet on the ground of their squared horizontal speed, m^2/s^2.  (N,)."""
   return vecdot(s.foot_speed_square, s.foot_contact_float)

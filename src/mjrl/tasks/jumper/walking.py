@@ -47,7 +47,7 @@ def walk(
   Args:
     name: of the task.
     gait: the clock to walk by, or None for any gait.
-    gait_rewards: rows that the clock adds.
+    gait_rewards: rows that a clock adds, or the lack of one.
     linear_m_s: the fastest forward and sideways command.
     angular_rad_s: the fastest yaw command.
     standing_pose_rad: widths of the pose row of a standing robot: arms, legs.
