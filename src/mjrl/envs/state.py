@@ -142,8 +142,7 @@ class State:
     The feet's heading is that of the turn about the vertical which takes their pattern at HOME
     closest to where they are, by least squares: six feet share the error of a swing.
     """
-    feet = self.foot_pos_w[:, :, :2] - self.foot_pos_w[:, :, :2].mean(1, keepdim=True)
-    home = self.home_feet_m
+    feet, home = self.foot_pos_w[:, :, :2], self.home_feet_m  # about their middle, one is enough
     along = vecdot(feet, home).sum(1)
     across = (feet[:, :, 1] * home[:, 0] - feet[:, :, 0] * home[:, 1]).sum(1)
     x, y = self.forward_w[:, 0], self.forward_w[:, 1]
