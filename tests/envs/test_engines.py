@@ -59,11 +59,13 @@ def no_looks(monkeypatch):
     yield
 
 
-def test_a_control_step_looks_at_nothing(tripod, make_warp_env, actions, monkeypatch):
+@pytest.mark.parametrize("name", ["jumper.tripod", "jumper.posture"])
+def test_a_control_step_looks_at_nothing(name, make_warp_env, actions, monkeypatch):
   # Guards: a GPU that waits for Python in every step: a look costs more than all rewards together.
   fell = term(terminations.fell_over, max_tilt_rad=0.2)
-  command = replace(tripod.command, hold_s=(0.1, 0.2), standing=0.0)
-  task = replace(tripod, episode_s=0.4, command=command, terminations={"fell_over": fell})
+  task = tasks.build(name)
+  command = replace(task.command, hold_s=(0.1, 0.2), standing=0.0)
+  task = replace(task, episode_s=0.4, command=command, terminations={"fell_over": fell})
   env = make_warp_env(task, spread_starts=True)
   steps = actions(env, 60, scale=2.0)
   for action in steps[:20]:  # until everything is recorded, and constants are on the device
@@ -79,6 +81,7 @@ def test_a_control_step_looks_at_nothing(tripod, make_warp_env, actions, monkeyp
   log = env.end_iteration(1)
   assert log["Episode_Termination/fell_over"] > 0 and log["Episode_Termination/time_out"] > 0
   assert len(env.take_finished()) > 5 and env.ladder.holds > 0
+  assert all(ladder.holds for ladder in env.ladders.values())
 
 
 STANCE, FLIGHT, WALK = [0, 1], [2, 3], [4, 5]

@@ -1,5 +1,6 @@
 """Posture commands, what is measured of a body, and how a hold is judged."""
 
+from dataclasses import replace
 from math import cos, pi, radians, sin
 
 import pytest
@@ -290,3 +291,23 @@ def test_each_posture_row_pays_for_its_own_number(standing):
   ]
   e = 2.718281828
   assert found == pytest.approx([e**-1, e**-2, e**-9], rel=1e-4)
+
+
+def test_an_env_climbs_each_ladder_by_its_own_holds_and_keeps_both(task, make_env):
+  # Guards: a posture ladder that nothing moves, that the velocity moves, or that a resumed run
+  # starts anew.
+  ladder = replace(
+    task.ladders["posture"], dwell_steps=100, min_holds=1, bar_base_rad=9.0, bar_base_m=9.0
+  )
+  hold = replace(task.commands["posture"], hold_s=(1.1, 1.2), neutral=0.0)
+  task = replace(task, ladders={"posture": ladder}, commands={"posture": hold})
+  env = make_env(task)
+  for _ in range(130):
+    env.step(torch.zeros(4, 20))
+  log = env.end_iteration(0)
+  assert log["Curriculum/posture/level"] == 1 and log["Curriculum/command/level"] == 0
+  other = make_env(task)
+  other.load_curriculum(env.save_curriculum())
+  assert other.ladders["posture"].log() == env.ladders["posture"].log()
+  widths = [e.rewards.numbers["track_tilt"]["std_rad"] for e in (env, other)]
+  assert widths == [ladder.rungs[1].tilt_std_rad] * 2
