@@ -71,6 +71,14 @@ class CommonFlags:
       "PATH=VALUE",
     ),
   ] = ()
+  terrain: Annotated[
+    Literal["flat", "rough"] | None,
+    _arg(
+      "ground; rough is a generated grid of slopes, stairs, blocks and mounds, see docs/terrain.md",
+      "flat; the checkpoint's, if there is one",
+      "{flat,rough}",
+    ),
+  ] = None
   model: Annotated[str | None, _arg("robot", "the task's", "NAME")] = None
   list: Annotated[Switch, _arg("list the tasks and stop", "off")] = False
   backend: Annotated[
@@ -238,6 +246,14 @@ class PlayFlags(CommonFlags):
   physics_hz: Annotated[
     float | None,
     _arg("physics rate, Hz, a multiple of the control rate", "as in training", "HZ"),
+  ] = None
+  terrain_level: Annotated[
+    int | None,
+    _arg("level of rough ground, 0 is the easiest", "envs are spread over all", "NUMBER"),
+  ] = None
+  terrain_kind: Annotated[
+    str | None,
+    _arg("slopes, stairs, blocks, mounds or flat alone, of rough ground", "all in turn", "NAME"),
   ] = None
   measure: Annotated[Switch, _arg("record and write measure/ beside the checkpoint", "off")] = False
   compare_backend: Annotated[

@@ -15,6 +15,7 @@ from mjrl.cli.learning import learning_layers
 from mjrl.cli.prepare import SharedPlan, plan_shared, start_torch
 from mjrl.cli.run_events import with_run_events
 from mjrl.cli.settings import apply_settings, read_settings
+from mjrl.cli.terrain import terrain_layers
 from mjrl.envs.describe import describe
 from mjrl.envs.recipe import RECURRENT, Memory, Recipe, for_envs, with_memory
 from mjrl.envs.task import Task
@@ -141,6 +142,7 @@ def plan_run(
   recipe = with_memory(recipe, memory) if memory else recipe
   task = replace(page, recipes={**page.recipes, engine: recipe})
   layers += learning_layers(flags, sources, recipe, sets)
+  layers += terrain_layers(flags, sources, sets, page)
   changed = change(task, engine, layers, _without_effect(saved, flags), page)
   if checkpoint is not None and saved is not None:
     of_run = describe(changed.task.recipes[engine])

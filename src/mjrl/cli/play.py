@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mjrl.cli.flags import PlayFlags, check, parse
 from mjrl.cli.listing import task_table
 from mjrl.cli.prepare import plan_shared, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
+from mjrl.cli.terrain import terrain_layers
 from mjrl.learn import checkpoints
 from mjrl.sim.resolve import resolve_other
 
@@ -52,7 +53,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   compared = resolve_other(other, shared.resolved, flags.cpu_threads) if other else None
   checkpoint = _find_checkpoint(flags, shared.log_dir, shared.entry.robot, shared.task)
   start_torch(shared.resolved.torch_threads)
-  changed = _changed(flags, config, shared.task, checkpoint)
+  changed = _changed(flags, sources, config, shared.task, checkpoint)
   loaded = str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}"
   if changed.inherited:
     loaded += f"; set by the checkpoint's run: {said(changed.inherited)}"
@@ -95,17 +96,25 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   )
 
 
-def _changed(flags: PlayFlags, config: Config, name: str, checkpoint: Path | None) -> Changed:
+def _changed(
+  flags: PlayFlags,
+  sources: Mapping[str, str],
+  config: Config,
+  name: str,
+  checkpoint: Path | None,
+) -> Changed:
   """The task that the policy was trained in, with what the replay sets on top."""
   from mjrl.measure.replayed import check_policy, check_posture, unused
 
   task = tasks.build(name)
   bare = replace(task, recipes={})  # the policy's own is in its checkpoint
   saved = checkpoints.read(checkpoint) if checkpoint else None
+  sets = parse_sets(flags.set)
   layers = (
     checkpoint_layer(saved, engine=""),
     Layer(source=f"set in {config.name}", values=config.overrides),
-    Layer(source="--set", values=parse_sets(flags.set)),
+    Layer(source="--set", values=sets),
+    *terrain_layers(flags, sources, sets, task),
   )
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
   held = flags.command is not None

@@ -30,7 +30,7 @@ class Commands:
     self._yaw_column = torch.tensor([False, False, True], device=device)
     self._steered = torch.zeros(n, 3, dtype=torch.bool, device=device)  # yaw, where heading rules
     self._hold_steps = torch.zeros(n, dtype=torch.int64, device=device)
-    self._meter = HoldMeter(world, dt_s, 3, ("linear", "angular"), _errors)
+    self.meter = HoldMeter(world, dt_s, 3, ("linear", "angular"), _errors)
     self._ceiling = torch.tensor([spec.forward_m_s, spec.left_m_s, spec.yaw_rad_s], device=device)
     self.set_ranges({"linear": 1.0, "angular": 1.0})
     self._fixed = False
@@ -58,7 +58,7 @@ class Commands:
 
   def draw(self, mask: Tensor) -> None:
     """New commands for the masked envs."""
-    self._meter.begin(mask)
+    self.meter.begin(mask)
     if self._fixed:
       return
     spec, uniform = self.spec, self._world.uniform
@@ -87,19 +87,19 @@ class Commands:
       How the holds that ended were tracked, or None where none did, or where looking at them is
       not free: `take_holds` has them.
     """
-    self._meter.count(s.miss)
-    over = ended | (self._meter.age_steps >= self._hold_steps) if look else ended
+    self.meter.count(s.miss)
+    over = ended | (self.meter.age_steps >= self._hold_steps) if look else ended
     holds = None
     if self._world.backend.any(over):
       moving = torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND
-      holds = self._meter.judge(over, fell, self.value, moving)
+      holds = self.meter.judge(over, fell, self.value, moving)
       self.draw(over & ~ended)
     self._steer(s)
     return holds
 
   def take_holds(self) -> Holds | None:
     """The holds since the last call that `advance` did not tell of; reads from the device."""
-    return self._meter.take()
+    return self.meter.take()
 
   def _steer(self, s: State) -> None:
     if self._fixed or self.spec.heading == 0:
@@ -111,15 +111,13 @@ class Commands:
 
   def save(self) -> dict[str, Any]:
     """What `load` needs to go on with the same commands."""
-    return {name: getattr(self, name).clone() for name in self._STATE} | {
-      "hold": self._meter.save()
-    }
+    return {name: getattr(self, name).clone() for name in self._STATE} | {"hold": self.meter.save()}
 
   def load(self, saved: Mapping[str, Any]) -> None:
     """Take up what `save` gave."""
     for name in self._STATE:
       setattr(self, name, saved[name].to(self.value.device, copy=True))
-    self._meter.load(saved["hold"])
+    self.meter.load(saved["hold"])
 
   _STATE = ("value", "_heading_rad", "_steered", "_hold_steps")
 

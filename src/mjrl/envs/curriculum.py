@@ -40,6 +40,11 @@ class Ladder:
     ranges = self.ranges
     return {name: row.bar_base + row.bar_slope * ranges[name] for name, row in self.tracked.items()}
 
+  @property
+  def at_top(self) -> bool:
+    """Whether there is no higher level."""
+    return self.level + 1 == len(self.spec.rungs)
+
   def step(self, holds: Holds | None) -> None:
     """Count a control step and the holds that ended in it; climb if it is time."""
     self.steps += 1
@@ -58,7 +63,7 @@ class Ladder:
     self.holds += holds.count
     measured = self.steps >= self.spec.dwell_steps and self.holds >= self.spec.min_holds
     good = all(self.errors[name] < bar for name, bar in self.bars.items())
-    if measured and good and self.level + 1 < len(self.spec.rungs):
+    if measured and good and not self.at_top:
       self.go_to(self.level + 1)
 
   def log(self) -> dict[str, float]:
@@ -86,7 +91,13 @@ class Ladder:
 
 
 def as_on_last_rung(task: Task) -> Task:
-  """The task without its ladders: full command ranges, and the kernels' widths of the last rung."""
+  """The task without its ladders.
+
+  Commands have their full ranges, kernels the widths of the last rung, and on rough ground the envs
+  are spread over all levels.
+  """
+  if task.terrain:
+    task = replace(task, terrain=replace(task.terrain, curriculum=None))
   rewards = dict(task.rewards)
   for ladder in task.all_ladders.values():
     for tracked in ladder.tracked(len(ladder.rungs) - 1).values():

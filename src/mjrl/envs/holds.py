@@ -53,6 +53,8 @@ class HoldMeter:
     self._settle_steps = round(self.SETTLE_S / dt_s)
     self.age_steps = torch.zeros(n, dtype=torch.int64, device=device)
     self._miss = torch.zeros(n, width, device=device)  # sum over the hold of command - done
+    # Sums per env of each error and of holds, where somebody wants them.
+    self.tracked: Tensor | None = None
     # Errors and number of the holds that nobody has looked at yet.
     self._unseen = torch.zeros(len(self._names) + 1, device=device)
 
@@ -84,6 +86,9 @@ class HoldMeter:
     # However early, a fall counts; a hold that met a bad number does not, and is counted elsewhere.
     enough = fell | (self.age_steps >= 2 * self._settle_steps)
     judged = over & enough & counts & miss.isfinite().all(1)
+    if self.tracked is not None:
+      errors = torch.stack((*self._errors(miss), torch.ones_like(miss[:, 0])), 1)
+      self.tracked += errors.masked_fill(~judged[:, None], 0.0)
     if not self._backend.looks_are_free:
       errors = self._errors(miss.masked_fill(~judged[:, None], 0.0))
       self._unseen += torch.stack([*(error.sum() for error in errors), judged.sum()])

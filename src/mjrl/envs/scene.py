@@ -6,10 +6,11 @@ import mujoco
 
 from mjrl.envs.task import Task
 from mjrl.envs.terms import events
+from mjrl.envs.terrain_geoms import add_terrain
 
 
 def compile_scene(task: Task) -> mujoco.MjModel:
-  """The task's robot on flat ground.
+  """The task's robot on its ground.
 
   Raises:
     ValueError: the MJCF's joints or actuators are not the robot's, in its order.
@@ -17,6 +18,8 @@ def compile_scene(task: Task) -> mujoco.MjModel:
   spec = mujoco.MjSpec.from_file(str(task.robot.mjcf))
   spec.option.timestep = task.physics_dt_s
   add_ground(spec)
+  if task.terrain and task.terrain.rough:
+    add_terrain(spec, task.terrain)
   longest_s = max(
     (
       e.params["delay_s"][1]

@@ -11,6 +11,7 @@ from mjrl.envs.asked import Command
 from mjrl.envs.gaits import Gait
 from mjrl.envs.ladders import LadderSpec, Tracked
 from mjrl.envs.recipe import ENGINES, Recipe
+from mjrl.envs.terrain import Terrain
 from mjrl.names import nearest
 from mjrl.robots.robot import Robot
 
@@ -275,6 +276,7 @@ class Task:
            ended well, for evaluations; None where reaching the time-out without failing is that
   commands what is asked beside the velocity
   ladders  rows of `commands` to what widens them; `curriculum` widens the velocity
+  terrain  the ground; None is flat, and cannot be made rough
   """
 
   name: str
@@ -295,6 +297,7 @@ class Task:
   success: Term | None = None
   commands: Mapping[str, Command] = field(default_factory=dict)
   ladders: Mapping[str, LadderSpec] = field(default_factory=dict)
+  terrain: Terrain | None = None
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""
@@ -322,6 +325,8 @@ class Task:
         )
     for ladder in self.all_ladders.values():
       self._check_ladder(ladder)
+    if self.terrain is not None and self.terrain.curriculum is not None and self.command is None:
+      raise ValueError(f"{self.name}: a terrain curriculum needs a velocity command to judge by")
     if self.gait is not None:
       self._check_gait(self.gait)
     for backend, recipe in self.recipes.items():

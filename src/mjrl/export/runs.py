@@ -46,7 +46,7 @@ class Frame:
 
 
 def quiet(task: Task) -> Task:
-  """The task without noise, randomisation, pushes, ends and ladder, started at HOME."""
+  """The task without noise, randomisation, pushes, ends, ladder and terrain, started at HOME."""
   # At any heading, so that axes of the world are not those of the base.
   start = at_reset(events.start_at_home, spread_m=0.0, lift_m=(_LIFT_M, _LIFT_M), yaw_rad=pi)
   return replace(
@@ -57,6 +57,7 @@ def quiet(task: Task) -> Task:
     episode_s=_ENDLESS_S,
     curriculum=None,
     ladders={},
+    terrain=None,
   )
 
 

@@ -217,7 +217,7 @@ class Runner(OnPolicyRunner):
     for finished in gathered(self.mjrl_env.take_finished()):
       self.episodes.add(finished)
     if not self.ranks.alone:  # the first one's holds decide the ladder's level for all
-      self.mjrl_env.load_curriculum(from_first(self.mjrl_env.save_curriculum()))
+      self.mjrl_env.load_curriculum(from_first(self.mjrl_env.shared_curriculum()))
     with torch.inference_mode():
       of_task = self.mjrl_env.end_iteration(self.next_iteration - 1, pool=summed)
     scalars = {

@@ -234,7 +234,9 @@ def _resume(
 ) -> None:
   """Go on from a checkpoint, and say how, and from what that is not as it is now."""
   world, why = None, f"this run has {resolved.ranks.world_size} processes"
-  if resolved.ranks.alone:
+  if _ground(saved["task"]) != _ground(identity["task"]):
+    why = "the ground is another"
+  elif resolved.ranks.alone:
     world, why = resume.read(
       checkpoint,
       saved["iteration"],
@@ -254,6 +256,14 @@ def _resume(
   if saved.get("best") and not runner.saves.best:
     print("the best evaluation is looked for anew: the one before was of another task")
   print(f"the learning rate goes on from {runner.alg.learning_rate:.1e}, as its optimiser does")
+
+
+def _ground(task: Mapping[str, Any]) -> dict[str, Any] | None:
+  """What robots of a described task walk on; None where it is flat."""
+  terrain = task.get("terrain")
+  if terrain is None or terrain["ground"] == "flat":
+    return None
+  return {name: value for name, value in terrain.items() if name != "curriculum"}
 
 
 def _learn(

@@ -40,6 +40,11 @@ def as_replayed(
       "There is no command ladder: commands may reach the task's ceilings, whatever level training "
       "had reached."
     )
+  terrain = task.terrain
+  if terrain and terrain.rough and terrain.curriculum:
+    if terrain.level is None:
+      said.append("There is no terrain curriculum: envs are spread over all levels.")
+    terrain = replace(terrain, curriculum=None)
   observations = task.observations
   if not obs_noise and noisy_rows(task):
     observations = {name: noiseless(group) for name, group in observations.items()}
@@ -60,6 +65,7 @@ def as_replayed(
     ladders={},
     observations=observations,
     physics_dt_s=physics_dt_s,
+    terrain=terrain,
   )
   return changed, tuple(said)
 
@@ -99,6 +105,7 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
     "events": ""
     if event and event.when in _CAN_BE_KEPT
     else "a replay leaves this event out anyway",
+    "terrain": "a replay climbs no levels" if rest.startswith("curriculum") else "",
     "observations": "a replay has no critic" if rest.startswith("critic.") else "",
   }.get(table, "")
   if table == "observations" and path.endswith(".noise") and not obs_noise:

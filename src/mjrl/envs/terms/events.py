@@ -14,13 +14,20 @@ from mjrl.envs.world import World
 def start_at_home(
   world: World, mask: Tensor, *, spread_m: float, lift_m: tuple[float, float], yaw_rad: float
 ) -> None:
-  """HOME at rest, within a square of +-spread, lifted a little, at any heading within +-yaw."""
+  """HOME at rest, within a square of +-spread, lifted a little, at any heading within +-yaw.
+
+  On rough ground the square lies in the middle of the env's tile, and the height is over the
+  highest ground within reach.
+  """
   rows = mask[:, None]
   n = world.num_envs
   qpos = world.start_qpos
   place = world.uniform(-spread_m, spread_m, 2)
   height = world.robot.home_height_m + world.uniform(*lift_m, 1)
   half = world.uniform(-yaw_rad / 2, yaw_rad / 2)
+  if world.tiles:
+    place, clear = world.tiles.place(place)
+    height = height + clear[:, None]
   zero = torch.zeros(n, device=half.device)
   quat = torch.stack((half.cos(), zero, zero, half.sin()), 1)
   home = _constant(tuple(world.robot.home_rad[j] for j in world.robot.joints), half.device)
