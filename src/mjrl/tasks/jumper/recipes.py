@@ -139,8 +139,8 @@ _POSTURE = {
     weight,
     metric="linear_error_m_s",
     initial=0.5,
-    start=0.13,
-    done=0.19,
+    start=0.11,
+    done=0.15,
   )
   for name, weight in (("twist", 3.0), ("tilt", 6.0), ("height", 4.0))
 }
