@@ -104,6 +104,7 @@ def walked(task_name: str, log_dir: Path) -> tuple[Any, list[Any], list[Any]]:
     agent="trained",
     checkpoint=checkpoints.find(log_dir, task.robot.name, task_name, None),
     command=(WALK_M_S, 0.0, 0.0),
+    posture=None,
     obs_noise=False,
     physics_hz=None,
     measure=False,

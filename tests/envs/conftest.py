@@ -108,6 +108,8 @@ def standing():
       "foot_peak_m": torch.zeros(n, 2),
       "touchdown": torch.zeros(n, 2, dtype=torch.bool),
       "encoder_bias_rad": torch.zeros(n, 3),
+      "home_feet_m": torch.tensor([[0.1, 0.0], [-0.1, 0.0]]),
+      "posture": torch.tensor([[0.0, 0.0, 0.0, 0.1]]).repeat(n, 1),
       "home_rad": torch.tensor([0.1, 0.2, 0.3]),
       "gait_joints": torch.tensor([0, 1]),
       "is_arm": torch.tensor([1.0, 0.0]),

@@ -48,7 +48,7 @@ def test_commands_fill_the_ranges_of_the_ladder(make_world):
   # Guards: a level that is logged and never asked for; a side that is not asked for.
   commands = Commands(spec(standing=0.0), make_world(4000), DT_S)
   for linear, angular in ((1.0, 1.0), (0.5, 0.25)):
-    commands.set_ranges(linear, angular)
+    commands.set_ranges({"linear": linear, "angular": angular})
     commands.draw(everyone(4000))
     low, high = commands.value.amin(0), commands.value.amax(0)
     scale = torch.tensor([linear, linear, angular])
@@ -105,7 +105,7 @@ def test_heading_is_reached_the_short_way(make_world, standing):
 def test_heading_follows_the_ladder(make_world, standing):
   # Guards: a yaw rate of the last rung asked for on the first.
   commands = Commands(spec(heading=1.0, standing=0.0), make_world(500), DT_S)
-  commands.set_ranges(0.5, 0.25)
+  commands.set_ranges({"linear": 0.5, "angular": 0.25})
   commands.draw(everyone(500))
   commands.advance(standing(500), nobody(500), nobody(500), True)
   assert commands.value[:, 2].abs().max() == pytest.approx(0.2)
@@ -152,8 +152,8 @@ def test_who_tracks_perfectly_on_a_circle_has_no_error(make_world, standing):
   # Guards: a turning robot judged by the straight line it did not go (mjlab#934).
   holds = judge(make_world, standing, lambda t: (0.6, 0.0, 0.5))
   assert holds.count == 4
-  assert holds.linear_error_m_s == pytest.approx(0, abs=1e-6)
-  assert holds.angular_error_rad_s == pytest.approx(0, abs=1e-6)
+  assert holds.errors["linear"] == pytest.approx(0, abs=1e-6)
+  assert holds.errors["angular"] == pytest.approx(0, abs=1e-6)
 
 
 def test_who_sways_in_step_with_the_gait_has_little_error(make_world, standing):
@@ -161,40 +161,40 @@ def test_who_sways_in_step_with_the_gait_has_little_error(make_world, standing):
   def sway(t):
     return 0.6 + 0.3 * sin(2 * pi * 3.125 * t), 0.3 * cos(2 * pi * 3.125 * t), 0.5
 
-  assert judge(make_world, standing, sway).linear_error_m_s < 0.02
+  assert judge(make_world, standing, sway).errors["linear"] < 0.02
 
 
 def test_who_stands_still_misses_all_of_it(make_world, standing):
   # Guards: a ladder climbed by standing.
   holds = judge(make_world, standing, lambda t: (0.0, 0.0, 0.0))
-  assert holds.linear_error_m_s == pytest.approx(0.6, rel=1e-4)
-  assert holds.angular_error_rad_s == pytest.approx(0.5, rel=1e-4)
+  assert holds.errors["linear"] == pytest.approx(0.6, rel=1e-4)
+  assert holds.errors["angular"] == pytest.approx(0.5, rel=1e-4)
 
 
 def test_who_goes_sideways_misses(make_world, standing):
   # Guards: a speed compared instead of a velocity.
   holds = judge(make_world, standing, lambda t: (0.0, 0.6, 0.5))
-  assert holds.linear_error_m_s == pytest.approx(0.6 * 2**0.5, rel=1e-4)
+  assert holds.errors["linear"] == pytest.approx(0.6 * 2**0.5, rel=1e-4)
 
 
 def test_the_first_half_second_is_not_judged(make_world, standing):
   # Guards: the time it takes to get up to speed counted as a miss.
   holds = judge(make_world, standing, lambda t: (0.6, 0.0, 0.5) if t > 0.49 else (0.0, 0.0, 0.0))
-  assert holds.linear_error_m_s == pytest.approx(0, abs=1e-6)
+  assert holds.errors["linear"] == pytest.approx(0, abs=1e-6)
 
 
 def test_a_fall_is_no_tracking_at_all(make_world, standing):
   # Guards: a promotion by robots that are fast until they fall.
   holds = judge(make_world, standing, lambda t: (0.6, 0.0, 0.5), fell_at=120)
   assert holds.count == 4
-  assert holds.linear_error_m_s == pytest.approx(0.6, rel=1e-4)
-  assert holds.angular_error_rad_s == pytest.approx(0.5, rel=1e-4)
+  assert holds.errors["linear"] == pytest.approx(0.6, rel=1e-4)
+  assert holds.errors["angular"] == pytest.approx(0.5, rel=1e-4)
 
 
 def test_an_early_fall_counts(make_world, standing):
   # Guards: a ladder climbed by those who did not fall at the start.
   holds = judge(make_world, standing, lambda t: (0.6, 0.0, 0.5), fell_at=40)
-  assert holds.count == 4 and holds.linear_error_m_s == pytest.approx(0.6)
+  assert holds.count == 4 and holds.errors["linear"] == pytest.approx(0.6)
 
 
 def test_a_bad_number_is_no_error(make_world, standing):

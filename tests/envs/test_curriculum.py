@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mjrl.envs.commands import Commands, Holds
+from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.holds import Holds
 from mjrl.envs.recipe import Anneal
 from mjrl.envs.scoring import Rewards
 from mjrl.envs.task import CommandLadder, Rung
@@ -21,12 +22,12 @@ def rewards(tripod):
 
 @pytest.fixture
 def ladder(tripod, rewards, make_world):
-  return Ladder(tripod.curriculum, tripod, Commands(tripod.command, make_world(4), DT_S), rewards)
+  return Ladder(tripod.curriculum, Commands(tripod.command, make_world(4), DT_S), rewards)
 
 
-GOOD = Holds(linear_error_m_s=0.05, angular_error_rad_s=0.05, count=4)
-SLOW = Holds(linear_error_m_s=0.3, angular_error_rad_s=0.05, count=4)
-TWISTED = Holds(linear_error_m_s=0.05, angular_error_rad_s=0.3, count=4)
+GOOD = Holds(errors={"linear": 0.05, "angular": 0.05}, count=4)
+SLOW = Holds(errors={"linear": 0.3, "angular": 0.05}, count=4)
+TWISTED = Holds(errors={"linear": 0.05, "angular": 0.3}, count=4)
 
 
 def climb(ladder, holds, steps=3000, every=20):
@@ -66,13 +67,13 @@ def test_what_counts_is_recent(ladder):
 def test_one_good_hold_does_not_wipe_out_the_rest(ladder):
   # Guards: smoothing that is none.
   climb(ladder, SLOW, steps=3000)
-  assert climb(ladder, GOOD, steps=20) == 0 and ladder.linear_error > 0.2
+  assert climb(ladder, GOOD, steps=20) == 0 and ladder.errors["linear"] > 0.2
 
 
 def test_ranges_and_kernels_follow_the_rung(tripod, rewards, make_world):
   # Guards: a level in the log beside the ranges or the kernels of another.
   commands = Commands(tripod.command, make_world(2000), DT_S)
-  ladder = Ladder(tripod.curriculum, tripod, commands, rewards)
+  ladder = Ladder(tripod.curriculum, commands, rewards)
   for level, rung in enumerate(tripod.curriculum.rungs):
     ladder.go_to(level)
     assert rewards.numbers["track_linear_velocity"]["std_m_s"] == rung.linear_std_m_s
@@ -102,7 +103,7 @@ def test_a_saved_ladder_goes_on(ladder, tripod, rewards, make_world):
   # Guards: a resumed run back on the first rung, or with its dwell begun anew.
   climb(ladder, GOOD, steps=4000)
   fresh = Rewards(tripod.rewards, 4, "cpu", DT_S, set())
-  other = Ladder(tripod.curriculum, tripod, Commands(tripod.command, make_world(4), DT_S), fresh)
+  other = Ladder(tripod.curriculum, Commands(tripod.command, make_world(4), DT_S), fresh)
   other.load(ladder.save())
   assert other.level == 1 and other.save() == ladder.save()
   assert fresh.numbers == rewards.numbers

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mjrl import tasks
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.overrides import merge, override, plain
 from mjrl.envs.task import Observation, Task
@@ -217,3 +218,18 @@ def test_an_observation_checks_its_numbers():
   # Guards: a history of zero frames, of a row that was not made by `obs`.
   with pytest.raises(ValueError, match="noise -1"):
     Observation(fn=observations.action, noise=-1)
+
+
+def test_a_ladder_of_another_command_can_be_set_and_taken_out():
+  # Guards: a second ladder that no override reaches.
+  task = tasks.build("jumper.posture")
+  path = "ladders.posture.rungs.0.fraction"
+  changed = override(task, "native", {path: 0.25})
+  assert changed.ladders["posture"].rungs[0].fraction == 0.25
+  width = {"rewards.track_tilt.std_rad": 0.1}
+  with pytest.raises(ValueError, match=r"see ladders\.posture\.rungs\.0\.tilt_std_rad"):
+    override(task, "native", width)
+  without = override(task, "native", {"ladders.posture": None} | width)
+  assert not without.ladders and without.rewards["track_tilt"].params == {"std_rad": 0.1}
+  with pytest.raises(ValueError, match=r"a ladder widens command 'posture'; "):
+    replace(task, commands={})

@@ -116,6 +116,7 @@ def compared(resolved):
       steps=60,
       speed=0.0,
       command=(0.2, 0.0, 0.0),
+      posture=None,
       obs_noise=True,
       physics_hz=None,
       measure=True,

@@ -161,3 +161,31 @@ def test_a_robot_that_always_falls_has_no_figures(walk, tripod):
   assert got.forward_m_s.achieved is None and got.forward_m_s.ratio is None
   assert got.all_feet.lift_m is None and got.clock_match_lenient is None
   assert got.joints["A_J0"].peak_torque_n_m is None and got.height_m.least is None
+
+
+def test_a_posture_is_compared_number_by_number(walk, tripod):
+  # Guards: a twist under the name of a roll; the way to a posture averaged with the posture.
+  body = np.broadcast_to(np.array([0.1, 0.2, -0.1, 0.12]), (160, 2, 4)).copy()
+  body[:10] = 9.0  # before anything counts
+  body[:, 1, 1] = 0.3
+  asked = (0.0, 0.5, -0.2, 0.1)
+  found = segment_figures(
+    replace(walk, posture=body),
+    segment((0.2, 0.0, 0.0), asked),
+    joints=JOINTS,
+    feet=FEET,
+    clock=tripod,
+    effort_limit_n_m=2.0,
+    mass_kg=2.5,
+    settle_s=0.2,
+  ).posture
+  axes = (found.twist_rad, found.pitch_rad, found.roll_rad, found.height_m)
+  assert tuple(axis.commanded for axis in axes) == asked
+  assert [axis.achieved.mean for axis in axes] == pytest.approx([0.1, 0.25, -0.1, 0.12])
+  assert found.pitch_rad.error == pytest.approx(-0.25) and found.pitch_rad.achieved.std > 0.04
+  assert found.twist_rad.ratio is None and found.roll_rad.ratio == pytest.approx(0.5)
+
+
+def test_a_task_without_postures_has_no_figures_of_them(walk, tripod):
+  # Guards: zeros where nothing was asked.
+  assert figures(walk, tripod).posture is None

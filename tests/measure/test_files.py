@@ -26,12 +26,13 @@ def test_a_failure_in_the_middle_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_columns_name_each_number_once():
   # Guards: two series under one name, of which a reader sees the last.
-  names = columns(("A_J0", "A_J1"), ("A",), clocked=True)
-  assert len(set(names)) == len(names) == 3 + 3 * 2 + 4 + 6 + 1
-  assert "clock/A" not in columns(("A_J0",), ("A",), clocked=False)
+  names = columns(("A_J0", "A_J1"), ("A",), clocked=True, postured=True)
+  assert len(set(names)) == len(names) == 3 + 4 + 3 * 2 + 4 + 6 + 3 + 1
+  less = columns(("A_J0",), ("A",), clocked=False, postured=False)
+  assert not [name for name in less if "clock" in name or "posture" in name or "twist" in name]
 
 
 def test_a_recording_cut_short_is_refused():
   # Guards: zeros of steps that never ran, averaged with those that did.
   with pytest.raises(ValueError, match="0 of 5 control steps were recorded"):
-    Recorder(5, 0.02, clocked=True).recording(diverged=0)
+    Recorder(5, 0.02, clocked=True, postured=False).recording(diverged=0)

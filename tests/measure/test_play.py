@@ -9,6 +9,7 @@ import torch
 
 from mjrl import tasks
 from mjrl.envs.policy import advance
+from mjrl.envs.posture import POSTURE
 from mjrl.learn import checkpoints
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.options import Options
@@ -34,6 +35,7 @@ def replay(**changes):
     "steps": STEPS,
     "speed": 0.0,
     "command": None,
+    "posture": None,
     "obs_noise": True,
     "physics_hz": None,
     "measure": False,
@@ -158,6 +160,24 @@ def test_one_command_is_measured_alone(tmp_path, monkeypatch, capsys, no_picture
   said = capsys.readouterr().out
   assert "400 Hz instead of the 200 Hz" in said and "held at 0.1 m/s forward" in said
   assert "forward 0.1 m/s, turn +0.2 rad/s" in said and str(tmp_path / "measure") in said
+
+
+def test_a_posture_is_held_and_measured(tmp_path, monkeypatch, capsys, no_picture):
+  # Guards: --posture ignored; a number in the column of another.
+  monkeypatch.chdir(tmp_path)
+  posture = (0.1, -0.2, 0.05, 0.12)
+  assert replay(task=tasks.build("jumper.posture"), measure=True, posture=posture) == 0
+  (only,) = json.loads((tmp_path / "measure" / "measure.json").read_text())["segments"]
+  assert only["command"] == {"forward_m_s": 0, "left_m_s": 0, "yaw_rad_s": 0}
+  asked = {name: axis["commanded"] for name, axis in only["posture"].items()}
+  assert asked == pytest.approx(dict(zip(POSTURE, posture, strict=True)))
+  assert only["posture"]["pitch_rad"]["achieved"]["mean"] == pytest.approx(0, abs=0.03)  # HOME
+  text = (tmp_path / "measure" / "measure.csv").read_text()
+  row = list(csv.DictReader(text.splitlines()))[-1]
+  assert [float(row[f"posture/{name}"]) for name in POSTURE] == pytest.approx(posture)
+  assert abs(float(row["base/pitch_rad"])) < 0.05 and float(row["base/height_m"]) > 0.09
+  said = capsys.readouterr().out
+  assert "5.73° of twist" in said and "-11.5°" in said and "of 120 mm" in said
 
 
 def test_a_trained_policy_is_measured_beside_its_checkpoint(tmp_path, capsys, monkeypatch):

@@ -14,7 +14,13 @@ from mjrl.envs.task import Reward, read_number
 from mjrl.sim.native import NativeBackend
 
 N, STEPS = 8, 30
-ROW_BASE = {"jumper.flat": 409, "jumper.tripod": 411, "jumper.tetrapod": 411, "jumper.ripple": 411}
+ROW_BASE = {
+  "jumper.flat": 409,
+  "jumper.tripod": 411,
+  "jumper.tetrapod": 411,
+  "jumper.ripple": 411,
+  "jumper.posture": 415,
+}
 
 every_task = pytest.mark.parametrize("name", tasks.TASKS)
 

@@ -36,6 +36,20 @@ OF_A_CLOCK = (
 )
 
 
+# Paths at which the task with postures may differ from the tripod, whose walk it shares.
+OF_A_POSTURE = (
+  r"name",
+  r"command\.standing",
+  r"(commands|ladders)\.posture",
+  r"observations\.(policy|critic)\.posture",
+  r"rewards\.(track_(twist|tilt|height)|upright|soft_landing)",
+  r"rewards\.track_linear_velocity\.fn",
+  r"rewards\.pose\.params\.standing_(arm|leg)_rad",
+  r"metrics\.(twist_error_rad|tilt_error_rad|height_error_m)",
+  r"recipes\.native\.curriculum\.(twist|tilt|height)_weight",
+)
+
+
 def page(name):
   return describe(tasks.build(name))
 
@@ -56,11 +70,18 @@ def test_two_gaits_differ_in_nothing_but_the_gait(name, other):
     assert allowed(path, OF_A_GAIT + OF_A_CLOCK * without_clock), path
 
 
+def test_a_posture_changes_nothing_of_the_walk():
+  # Guards: a tripod that walks better or worse with postures, because its walk was changed too.
+  for path in paths("jumper.tripod", "jumper.posture"):
+    assert allowed(path, OF_A_POSTURE), path
+
+
 def test_nothing_is_allowed_to_differ_that_does_not():
   # Guards: a list of exceptions that grows, and then lets through what it was not made for.
   for patterns, pairs in (
     (OF_A_GAIT, list(combinations(CLOCKED, 2))),
     (OF_A_CLOCK, [("jumper.flat", name) for name in CLOCKED]),
+    (OF_A_POSTURE, [("jumper.tripod", "jumper.posture")]),
   ):
     found = [path for pair in pairs for path in paths(*pair)]
     for pattern in patterns:

@@ -259,6 +259,14 @@ class PlayFlags(CommonFlags):
     tuple[float, float, float] | None,
     _arg("fixed command: m/s forward, m/s left, rad/s of yaw", "drawn as in training", "VX VY WZ"),
   ] = None
+  posture: Annotated[
+    tuple[float, float, float, float] | None,
+    _arg(
+      "fixed posture: rad of twist, pitch and roll, m of height; in tasks that ask for one",
+      "drawn as in training",
+      "TWIST PITCH ROLL HEIGHT",
+    ),
+  ] = None
   obs_noise: Annotated[bool, _arg("observation noise as in training", "on")] = True
   physics_hz: Annotated[
     float | None,
@@ -442,6 +450,7 @@ def check(flags: Any, sources: Mapping[str, str]) -> None:
   output = getattr(flags, "profile_output", None)
   if output is not None and output.is_dir():
     raise ValueError(f"--profile_output {output} is a folder: name a file")
-  command = getattr(flags, "command", None)
-  if command is not None and not all(map(math.isfinite, command)):
-    raise ValueError(f"--command is {command}; it must be three finite numbers")
+  for name, count in (("command", "three"), ("posture", "four")):
+    given = getattr(flags, name, None)
+    if given is not None and not all(map(math.isfinite, given)):
+      raise ValueError(f"--{name} is {given}; it must be {count} finite numbers")

@@ -95,6 +95,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     steps=flags.steps,
     speed=flags.speed,
     command=flags.command,
+    posture=flags.posture,
     obs_noise=flags.obs_noise,
     physics_hz=flags.physics_hz,
     measure=flags.measure,
@@ -112,7 +113,7 @@ def _changed(
   checkpoint: Path | None,
 ) -> Changed:
   """The task that the policy was trained in, with what the replay sets on top."""
-  from mjrl.measure.replayed import check_policy, unused
+  from mjrl.measure.replayed import check_policy, check_posture, unused
 
   task = tasks.build(name)
   bare = replace(task, recipes={})  # the policy's own is in its checkpoint
@@ -128,6 +129,9 @@ def _changed(
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
   held = flags.command is not None
   changed = change(bare, "", layers, lambda path, _: unused(task, path, held=held, **given))
+  if flags.posture is not None:
+    command = (0.0, 0.0, 0.0) if flags.measure and not held else flags.command
+    check_posture(changed.task, flags.posture, command)
   if checkpoint and saved:
     check_policy(checkpoint, saved, changed.task)
   return changed
@@ -175,6 +179,10 @@ def _departures(flags: PlayFlags) -> list[str]:
     found.append(f"{flags.agent} actions")
   if flags.command is not None:
     found.append("command {:g} m/s forward, {:g} m/s left, {:g} rad/s".format(*flags.command))
+  if flags.posture is not None:
+    found.append(
+      "posture {:g} rad of twist, {:g} of pitch, {:g} of roll, {:g} m".format(*flags.posture)
+    )
   if not flags.obs_noise:
     found.append("no observation noise")
   if flags.physics_hz is not None:

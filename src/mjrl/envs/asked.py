@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
   from torch import Tensor
 
+  from mjrl.envs.holds import Holds
   from mjrl.envs.state import State
   from mjrl.envs.world import World
 
@@ -26,13 +27,18 @@ class Asked(Protocol):
     """
     ...
 
-  def advance(self, s: State, ended: Tensor, look: bool) -> None:
+  def advance(self, s: State, ended: Tensor, fell: Tensor, look: bool) -> Holds | None:
     """Count the control step that led to `s`; change what an env is asked in mid-episode.
 
     Args:
       s: the state at the end of the step, which every row has seen.
       ended: (N,) bool, episodes that are over; `draw` follows for them.
+      fell: (N,) bool, those among them that ended in failure.
       look: whether to look for commands that are over; not every step is worth a look.
+
+    Returns:
+      How what ended was tracked, for a command that a ladder widens; None where nothing did, or
+      where looking at it is not free, see `Widened.take_holds`.
     """
     ...
 

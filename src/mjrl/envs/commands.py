@@ -1,38 +1,23 @@
 """The velocity command of every env, and how well each hold of it was tracked."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import pi
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from mjrl.envs.holds import HoldMeter, Holds
 from mjrl.envs.state import State
 from mjrl.envs.task import STANDING_COMMAND, VelocityCommand
 from mjrl.envs.world import World
 
 
-@dataclass(frozen=True, kw_only=True)
-class Holds:
-  """Tracking of the holds that ended in a control step, a mean over moving envs.
-
-  linear_error_m_s, angular_error_rad_s  distance of a hold's mean velocity from its mean command
-  count                                  how many holds were measured
-  """
-
-  linear_error_m_s: float
-  angular_error_rad_s: float
-  count: int
-
-
 class Commands:
   """Draws a command per env, holds it, steers headings, and measures each hold.
 
-  A hold is judged by mean velocity against mean command, so that a robot that sways in step with
-  its gait, or one that follows a circle, is not marked down; its first `SETTLE_S` are left out, and
-  one that ends in a fall counts as not tracked at all.
+  A hold is judged by mean velocity against mean command, see `HoldMeter`, of moving envs alone.
   """
-
-  SETTLE_S = 0.5
 
   def __init__(self, spec: VelocityCommand, world: World, dt_s: float) -> None:
     """Start with commands of zero; `draw` gives the first ones."""
@@ -45,19 +30,22 @@ class Commands:
     self._yaw_column = torch.tensor([False, False, True], device=device)
     self._steered = torch.zeros(n, 3, dtype=torch.bool, device=device)  # yaw, where heading rules
     self._hold_steps = torch.zeros(n, dtype=torch.int64, device=device)
-    self._settle_steps = round(self.SETTLE_S / dt_s)
-    self._age_steps = torch.zeros(n, dtype=torch.int64, device=device)
-    self._miss = torch.zeros(n, 3, device=device)  # sum over the hold of command - velocity
+    self.meter = HoldMeter(world, dt_s, 3, ("linear", "angular"), _errors)
     self._ceiling = torch.tensor([spec.forward_m_s, spec.left_m_s, spec.yaw_rad_s], device=device)
-    # Linear errors, angular errors and number of the holds that nobody has looked at yet.
-    self._unseen = torch.zeros(3, device=device)
-    self.set_ranges(1.0, 1.0)
+    self.set_ranges({"linear": 1.0, "angular": 1.0})
     self._fixed = False
-    # Sums per env of linear errors, angular errors and holds, where somebody wants them.
-    self.tracked: Tensor | None = None
 
-  def set_ranges(self, linear: float, angular: float) -> None:
-    """Fractions of the ceilings from which the next commands are drawn."""
+  @property
+  def ceilings(self) -> Mapping[str, float]:
+    """The fastest command of each kind that is tracked: m/s and rad/s."""
+    return {
+      "linear": max(map(abs, self.spec.forward_m_s)),
+      "angular": max(map(abs, self.spec.yaw_rad_s)),
+    }
+
+  def set_ranges(self, fractions: Mapping[str, float]) -> None:
+    """Fractions of the ceilings, by their names, from which the next commands are drawn."""
+    linear, angular = fractions["linear"], fractions["angular"]
     shrink = torch.tensor([linear, linear, angular], device=self._ceiling.device)
     self._range = self._ceiling * shrink[:, None]
     self._yaw_range = [float(limit) for limit in self._range[2]]
@@ -70,8 +58,7 @@ class Commands:
 
   def draw(self, mask: Tensor) -> None:
     """New commands for the masked envs."""
-    self._age_steps.masked_fill_(mask, 0)
-    self._miss.masked_fill_(mask[:, None], 0.0)
+    self.meter.begin(mask)
     if self._fixed:
       return
     spec, uniform = self.spec, self._world.uniform
@@ -100,28 +87,19 @@ class Commands:
       How the holds that ended were tracked, or None where none did, or where looking at them is
       not free: `take_holds` has them.
     """
-    counts = (self._age_steps >= self._settle_steps)[:, None]
-    self._miss += s.miss * counts
-    self._age_steps += 1
-    over = ended | (self._age_steps >= self._hold_steps) if look else ended
+    self.meter.count(s.miss)
+    over = ended | (self.meter.age_steps >= self._hold_steps) if look else ended
     holds = None
     if self._world.backend.any(over):
-      holds = self._judge(over, fell)
+      moving = torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND
+      holds = self.meter.judge(over, fell, self.value, moving)
       self.draw(over & ~ended)
     self._steer(s)
     return holds
 
   def take_holds(self) -> Holds | None:
     """The holds since the last call that `advance` did not tell of; reads from the device."""
-    if self._world.backend.looks_are_free:
-      return None
-    linear, angular, count = self._unseen.tolist()
-    self._unseen.zero_()
-    if not count:
-      return None
-    return Holds(
-      linear_error_m_s=linear / count, angular_error_rad_s=angular / count, count=int(count)
-    )
+    return self.meter.take()
 
   def _steer(self, s: State) -> None:
     if self._fixed or self.spec.heading == 0:
@@ -131,39 +109,19 @@ class Commands:
     # Not in place: the state that was read keeps the command it was under.
     self.value = torch.where(self._steered, turn[:, None], self.value)
 
-  def _judge(self, over: Tensor, fell: Tensor) -> Holds | None:
-    steps = (self._age_steps - self._settle_steps).clamp(min=1)[:, None]
-    miss = torch.where(fell[:, None], self.value, self._miss / steps)
-    # However early, a fall counts; a hold that met a bad number does not, and is counted elsewhere.
-    enough = fell | (self._age_steps >= 2 * self._settle_steps)
-    moving = torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND
-    judged = over & enough & moving & miss.isfinite().all(1)
-    if self.tracked is not None:
-      linear = torch.linalg.vector_norm(miss[:, :2], dim=1)
-      errors = torch.stack((linear, miss[:, 2].abs(), torch.ones_like(linear)), 1)
-      self.tracked += errors.masked_fill(~judged[:, None], 0.0)
-    if not self._world.backend.looks_are_free:
-      miss = miss.masked_fill(~judged[:, None], 0.0)
-      linear = torch.linalg.vector_norm(miss[:, :2], dim=1).sum()
-      self._unseen += torch.stack((linear, miss[:, 2].abs().sum(), judged.sum()))
-      return None
-    count = int(judged.sum())
-    if not count:
-      return None
-    miss = miss[judged]
-    return Holds(
-      linear_error_m_s=float(torch.linalg.vector_norm(miss[:, :2], dim=1).mean()),
-      angular_error_rad_s=float(miss[:, 2].abs().mean()),
-      count=count,
-    )
-
-  def save(self) -> dict[str, Tensor]:
+  def save(self) -> dict[str, Any]:
     """What `load` needs to go on with the same commands."""
-    return {name: getattr(self, name).clone() for name in self._STATE}
+    return {name: getattr(self, name).clone() for name in self._STATE} | {"hold": self.meter.save()}
 
-  def load(self, saved: dict[str, Tensor]) -> None:
+  def load(self, saved: Mapping[str, Any]) -> None:
     """Take up what `save` gave."""
     for name in self._STATE:
-      setattr(self, name, saved[name].to(self._miss.device, copy=True))
+      setattr(self, name, saved[name].to(self.value.device, copy=True))
+    self.meter.load(saved["hold"])
 
-  _STATE = ("value", "_heading_rad", "_steered", "_hold_steps", "_age_steps", "_miss")
+  _STATE = ("value", "_heading_rad", "_steered", "_hold_steps")
+
+
+def _errors(miss: Tensor) -> tuple[Tensor, Tensor]:
+  """Distance of the horizontal velocity, and of the yaw rate, from the command.  (M,) each."""
+  return torch.linalg.vector_norm(miss[:, :2], dim=1), miss[:, 2].abs()

@@ -1,46 +1,44 @@
 """Curricula at work: a command ladder climbed by measured tracking, and numbers that anneal."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from mjrl.envs.commands import Commands, Holds
+from mjrl.envs.holds import Holds
+from mjrl.envs.ladders import LadderSpec, Widened
 from mjrl.envs.recipe import Anneal
 from mjrl.envs.scoring import Rewards
-from mjrl.envs.task import CommandLadder, Task
+from mjrl.envs.task import Task
 
 
 class Ladder:
-  """The level of a `CommandLadder`, and the numbers that decide the next."""
+  """The level of a command ladder, and the numbers that decide the next."""
 
-  def __init__(self, spec: CommandLadder, task: Task, commands: Commands, rewards: Rewards) -> None:
+  def __init__(self, spec: LadderSpec, command: Widened, rewards: Rewards) -> None:
     """Start on the lowest rung."""
-    assert task.command is not None  # a task with a ladder has one
     self.spec = spec
-    self._commands, self._rewards = commands, rewards
-    self._linear_ceiling = max(abs(v) for v in task.command.forward_m_s)
-    self._angular_ceiling = max(abs(v) for v in task.command.yaw_rad_s)
-    self._linear_key = _width(rewards.numbers[spec.linear])
-    self._angular_key = _width(rewards.numbers[spec.angular])
+    self._command, self._rewards = command, rewards
     self.go_to(0)
 
   def go_to(self, level: int) -> None:
     """Take up a level, and forget what was measured on another."""
     self.level = level
+    self.tracked = self.spec.tracked(level)
     self.steps, self.holds = 0, 0
-    self.linear_error, self.angular_error = 0.0, 0.0
-    rung = self.spec.rungs[level]
-    self._commands.set_ranges(rung.linear, rung.angular)
-    self._rewards.set_own(self.spec.linear, self._linear_key, rung.linear_std_m_s)
-    self._rewards.set_own(self.spec.angular, self._angular_key, rung.angular_std_rad_s)
+    self.errors = dict.fromkeys(self.tracked, 0.0)
+    self._command.set_ranges({name: row.fraction for name, row in self.tracked.items()})
+    for row in self.tracked.values():
+      self._rewards.set_own(row.reward, f"std_{row.unit}", row.std)
 
   @property
-  def bars(self) -> tuple[float, float]:
-    """Errors to be below: m/s and rad/s."""
-    rung, spec = self.spec.rungs[self.level], self.spec
-    return (
-      spec.bar_base_m_s + spec.bar_slope * rung.linear * self._linear_ceiling,
-      spec.bar_base_rad_s + spec.bar_slope_angular * rung.angular * self._angular_ceiling,
-    )
+  def ranges(self) -> dict[str, float]:
+    """The largest command of each quantity on this level."""
+    return {name: row.fraction * self._command.ceilings[name] for name, row in self.tracked.items()}
+
+  @property
+  def bars(self) -> dict[str, float]:
+    """Errors to be below."""
+    ranges = self.ranges
+    return {name: row.bar_base + row.bar_slope * ranges[name] for name, row in self.tracked.items()}
 
   @property
   def at_top(self) -> bool:
@@ -60,48 +58,36 @@ class Ladder:
     share = max(
       1 - (1 - self.spec.smoothing) ** holds.count, holds.count / (self.holds + holds.count)
     )
-    self.linear_error += share * (holds.linear_error_m_s - self.linear_error)
-    self.angular_error += share * (holds.angular_error_rad_s - self.angular_error)
+    for name, error in holds.errors.items():
+      self.errors[name] += share * (error - self.errors[name])
     self.holds += holds.count
-    linear_bar, angular_bar = self.bars
     measured = self.steps >= self.spec.dwell_steps and self.holds >= self.spec.min_holds
-    good = self.linear_error < linear_bar and self.angular_error < angular_bar
+    good = all(self.errors[name] < bar for name, bar in self.bars.items())
     if measured and good and not self.at_top:
       self.go_to(self.level + 1)
 
   def log(self) -> dict[str, float]:
     """The level, what it asks, and each number that decides beside its bar."""
-    rung = self.spec.rungs[self.level]
-    linear_bar, angular_bar = self.bars
-    log = {
-      "level": self.level,
-      "linear_range_m_s": rung.linear * self._linear_ceiling,
-      "angular_range_rad_s": rung.angular * self._angular_ceiling,
-      "linear_bar_m_s": linear_bar,
-      "angular_bar_rad_s": angular_bar,
-    }
+    shown = {"range": self.ranges, "bar": self.bars}
     if self.holds:  # else nothing has been measured on this level
-      log |= {
-        "linear_error_m_s": self.linear_error,
-        "angular_error_rad_s": self.angular_error,
-      }
-    return log
+      shown["error"] = self.errors
+    units = {name: row.unit for name, row in self.tracked.items()}
+    return {"level": self.level} | {
+      f"{name}_{kind}_{units[name]}": value
+      for kind, values in shown.items()
+      for name, value in values.items()
+    }
 
   def save(self) -> dict[str, float]:
     """Plain numbers that `load` takes."""
-    return {
-      "level": self.level,
-      "steps": self.steps,
-      "holds": self.holds,
-      "linear_error": self.linear_error,
-      "angular_error": self.angular_error,
-    }
+    errors = {f"{name}_error": error for name, error in self.errors.items()}
+    return {"level": self.level, "steps": self.steps, "holds": self.holds} | errors
 
   def load(self, saved: Mapping[str, float]) -> None:
     """Take up what `save` gave."""
     self.go_to(int(saved["level"]))
     self.steps, self.holds = int(saved["steps"]), int(saved["holds"])
-    self.linear_error, self.angular_error = saved["linear_error"], saved["angular_error"]
+    self.errors = {name: saved[f"{name}_error"] for name in self.errors}
 
 
 def as_on_last_rung(task: Task) -> Task:
@@ -112,19 +98,13 @@ def as_on_last_rung(task: Task) -> Task:
   """
   if task.terrain:
     task = replace(task, terrain=replace(task.terrain, curriculum=None))
-  ladder = task.curriculum
-  if ladder is None:
-    return task
-  rung, rewards = ladder.rungs[-1], dict(task.rewards)
-  for name, std in ((ladder.linear, rung.linear_std_m_s), (ladder.angular, rung.angular_std_rad_s)):
-    row = rewards[name]
-    rewards[name] = replace(row, params={**row.params, _width(row.params): std})
-  return replace(task, curriculum=None, rewards=rewards)
-
-
-def _width(numbers: Iterable[str]) -> str:
-  """The number of a tracking row that is its kernel's width."""
-  return next(name for name in numbers if name.startswith("std_"))
+  rewards = dict(task.rewards)
+  for ladder in task.all_ladders.values():
+    for tracked in ladder.tracked(len(ladder.rungs) - 1).values():
+      row = rewards[tracked.reward]
+      params = {**row.params, f"std_{tracked.unit}": tracked.std}
+      rewards[tracked.reward] = replace(row, params=params)
+  return replace(task, curriculum=None, ladders={}, rewards=rewards)
 
 
 class Annealing:

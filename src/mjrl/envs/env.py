@@ -14,6 +14,8 @@ from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
 from mjrl.envs.footfalls import Footfalls
 from mjrl.envs.ground import Ground, reach_m
+from mjrl.envs.holds import Holds
+from mjrl.envs.ladders import Widened
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
 from mjrl.envs.recipe import Anneal
@@ -140,11 +142,12 @@ class Env:
     self.rewards = Rewards(task.rewards, n, device, self.dt_s, moved)
     self.metrics = Metrics(task.metrics, device)
     self._footfalls = Footfalls(self.robot.feet, device, self.dt_s)
-    self.ladder = (
-      Ladder(task.curriculum, task, self.commands, self.rewards) if task.curriculum else None
-    )
+    self.ladders = {
+      name: Ladder(spec, self._widened(name), self.rewards)
+      for name, spec in task.all_ladders.items()
+    }
     if tiles and tiles.ladder:
-      self.commands.tracked = tiles.tracked
+      self.commands.meter.tracked = tiles.tracked
     self.annealing = {name: Annealing(row, self.rewards) for name, row in (anneal or {}).items()}
     self._reset_events = [e for e in task.events.values() if e.when == "reset"]
     self._interval_events = [e for e in task.events.values() if e.when == "interval"]
@@ -192,6 +195,11 @@ class Env:
     if self._velocity is None:
       raise ValueError(f"{self.task.name} asks for no velocity, so that none can be commanded")
     return self._velocity
+
+  @property
+  def ladder(self) -> Ladder | None:
+    """That of the velocity command."""
+    return self.ladders.get("command")
 
   def reset(self) -> dict[str, Tensor]:
     """Start a new episode in every env; the ones that were under way leave no trace in the log."""
@@ -283,11 +291,11 @@ class Env:
     log |= {f"Feet/{k}": v for k, v in self._footfalls.drain(pool).items()}
     *ended, episodes = self._ended.tolist()
     self._ended.zero_()
-    if self.ladder:
-      holds = self.commands.take_holds()
+    for name, ladder in self.ladders.items():
+      holds = self._widened(name).take_holds()
       if self._leads:
-        self.ladder.take(holds)
-      log |= {f"Curriculum/command/{k}": v for k, v in self.ladder.log().items()}
+        ladder.take(holds)
+      log |= {f"Curriculum/{name}/{k}": v for k, v in ladder.log().items()}
     if self.world.tiles:
       of_tiles = self.world.tiles.log(self._commands_at_top, pool)
       log |= {f"Curriculum/terrain/{k}": v for k, v in of_tiles.items()}
@@ -339,14 +347,13 @@ class Env:
 
   def shared_curriculum(self) -> dict[str, dict[str, float]]:
     """The part of `save_curriculum` that all processes of a run have in common."""
-    ladder = {"command": self.ladder.save()} if self.ladder else {}
-    return ladder | {name: row.save() for name, row in self.annealing.items()}
+    curricula = self.ladders | self.annealing
+    return {name: row.save() for name, row in curricula.items()}
 
   def load_curriculum(self, saved: Mapping[str, Mapping[str, float]]) -> None:
     """Take up the levels and averages that `save_curriculum` gave, where this task has them."""
-    if self.ladder and "command" in saved:
-      self.ladder.load(saved["command"])
-    for name, row in self.annealing.items():
+    curricula = self.ladders | self.annealing
+    for name, row in curricula.items():
       if name in saved:
         row.load(saved[name])
     if self.world.tiles and self.world.tiles.ladder and "terrain" in saved:
@@ -437,11 +444,20 @@ class Env:
 
   def _advance_commands(self, s: State, fell: Tensor, ended: Tensor, look: bool) -> None:
     if self._velocity:
-      holds = self._velocity.advance(s, ended, fell, look)
-      if self.ladder and self._leads:
-        self.ladder.step(holds)
-    for asked in self.asked.values():
-      asked.advance(s, ended, look)
+      self._climb("command", self._velocity.advance(s, ended, fell, look))
+    for name, asked in self.asked.items():
+      self._climb(name, asked.advance(s, ended, fell, look))
+
+  def _climb(self, command: str, holds: Holds | None) -> None:
+    if self._leads and command in self.ladders:
+      self.ladders[command].step(holds)
+
+  def _widened(self, name: str) -> Widened:
+    """The command that a ladder widens."""
+    command = self.commands if name == "command" else self.asked[name]
+    if not isinstance(command, Widened):
+      raise ValueError(f"{self.task.name}: command {name!r} measures no tracking to climb by")
+    return command
 
   def _act(self, action: Tensor) -> None:
     self.last_action, self.action = self.action, action.clone()

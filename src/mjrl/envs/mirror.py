@@ -22,6 +22,7 @@ _KINDS: Mapping[Callable[..., Tensor], str] = {
   o.joint_torque: "joints",
   o.action: "joints",
   o.command: "twist",
+  o.posture: "posture",
   o.gait_phase: "phase",
   o.foot_height: "feet",
   o.foot_air_time: "feet",
@@ -99,6 +100,8 @@ def _row_map(task: Task, key: str, fn: Callable[..., Tensor]) -> tuple[list[int]
     return [0, 1, 2], [1, -1, 1]
   if kind == "twist":
     return [0, 1, 2], [1, -1, -1]
+  if kind == "posture":
+    return [0, 1, 2, 3], [-1, 1, -1, 1]
   if kind == "phase" and task.gait:
     return [0, 1], list(task.gait.mirror)
   if kind == "joints":

@@ -81,12 +81,9 @@ def _switched_off(task: Task, name: str) -> str:
 
 
 def _set_by_ladder(task: Task, row: str, key: str) -> str:
-  ladder = task.curriculum
-  if ladder is None or not key.startswith("std_"):
-    return ""
-  fields = {ladder.linear: "linear_std_m_s", ladder.angular: "angular_std_rad_s"}
-  return (
-    f"has no effect: each rung sets it, see curriculum.rungs.0.{fields[row]}"
-    if row in fields
-    else ""
-  )
+  for name, ladder in task.all_ladders.items():
+    for what, tracked in ladder.tracked(0).items():
+      if (row, key) == (tracked.reward, f"std_{tracked.unit}"):
+        where = "curriculum" if name == "command" else f"ladders.{name}"
+        return f"has no effect: each rung sets it, see {where}.rungs.0.{what}_{key}"
+  return ""

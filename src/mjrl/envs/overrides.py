@@ -22,7 +22,7 @@ def override(task: Task, engine: str, values: Values) -> Task:
     task: stays as it is.
     engine: whose recipe "recipe." stands for.
     values: path (see `mjrl.envs.paths`) to plain value; lists for tuples.  None takes out an event,
-      an anneal, and whatever else may be None.
+      an anneal, a ladder, and whatever else may be None.
 
   Raises:
     ValueError: a path that leads nowhere, a value of the wrong type, one that the task or its
@@ -137,7 +137,8 @@ def _converted(place: Place, path: str, value: Any) -> Any:
 
 def _nothing(place: Place, path: str) -> Any:
   """What null stands for at a place."""
-  if isinstance(place.value, Event | Anneal):
+  a_ladder = len(place.keys) == 2 and place.keys[0] == "ladders"
+  if isinstance(place.value, Event | Anneal) or a_ladder:
     return _REMOVED
   if place.path == "gait":
     raise ValueError(f"{path}: rows read the clock; choose a task without one")
@@ -148,7 +149,7 @@ def _nothing(place: Place, path: str) -> Any:
   if isinstance(place.value, Reward):
     raise ValueError(f"{path}: a reward is taken out by {place.path}.weight=0")
   if is_dataclass(place.value):
-    raise ValueError(f"{path}: cannot be taken out; events, anneals and the curriculum can")
+    raise ValueError(f"{path}: cannot be taken out; events, anneals and ladders can")
   raise ValueError(f"{path}: null does not do; {shown(place.value)} is there")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import mujoco
 import torch
 from torch import Tensor
 
@@ -90,6 +91,7 @@ def constants(task: Task, backend: Backend) -> dict[str, Any]:
   if len(set(radii.values())) > 1:
     raise ValueError(f"{robot.mjcf}: feet must have one radius, and theirs are {radii} m")
   fields: dict[str, Any] = {
+    "home_feet_m": tensor(_home_feet_m(robot, model)),
     "home_rad": tensor([robot.home_rad[j] for j in robot.joints]),
     "gait_joints": torch.tensor([robot.joints.index(j) for j in robot.gait_joints], device=device),
     "is_arm": tensor([j in robot.arm_joints for j in robot.gait_joints]),
@@ -105,3 +107,14 @@ def constants(task: Task, backend: Backend) -> dict[str, Any]:
     fields["should_contact_table"] = tensor(task.gait.contact_table(robot.feet))
     fields["phase_table"] = tensor(task.gait.phase_table())
   return fields
+
+
+def _home_feet_m(robot: Robot, model: mujoco.MjModel) -> list[list[float]]:
+  """Places of the feet at HOME about their middle, along the base's x and y.  (F, 2) m."""
+  data = mujoco.MjData(model)
+  mujoco.mj_resetDataKeyframe(model, data, 0)
+  mujoco.mj_kinematics(model, data)
+  base = data.body(robot.base_body).xmat.reshape(3, 3)
+  feet = [(data.site(foot).xpos @ base)[:2] for foot in robot.feet]
+  middle = sum(feet) / len(feet)
+  return [(foot - middle).tolist() for foot in feet]

@@ -56,6 +56,8 @@ class State:
   Given, kept by the environment:
     action, last_action    (N, G) as the policy gave them
     command                (N, 3) m/s forward, m/s left, rad/s counter-clockwise
+    posture                (N, 4) asked of the body, where a task asks for one: rad of twist, of
+                           pitch and of roll, m of height; signs as those of `body_posture`
     clock_steps            (N,) int64 control steps on the gait clock
     foot_air_substeps      (N, F) int32 substeps since take-off, in whole control steps, 0 down
     foot_contact_substeps  (N, F) int32 substeps since landing, in whole control steps, 0 up
@@ -65,6 +67,7 @@ class State:
 
   Given, constant:
     home_rad              (J,)
+    home_feet_m           (F, 2) x and y in the base frame at HOME, from the middle of all feet
     gait_joints           (G,) int64 columns of the driven joints
     is_arm, is_leg        (G,) 1 where a driven joint is an arm's, a leg's
     soft_low_rad, soft_high_rad  (J,)
@@ -102,6 +105,7 @@ class State:
   action: Tensor
   last_action: Tensor
   command: Tensor
+  posture: Tensor
   clock_steps: Tensor
   foot_air_substeps: Tensor
   foot_contact_substeps: Tensor
@@ -109,6 +113,7 @@ class State:
   touchdown: Tensor
   encoder_bias_rad: Tensor
   home_rad: Tensor
+  home_feet_m: Tensor
   gait_joints: Tensor
   is_arm: Tensor
   is_leg: Tensor
@@ -131,6 +136,39 @@ class State:
   def yaw_rad(self) -> Tensor:
     """Heading of the base.  (N,) rad in (-pi, pi]."""
     return torch.atan2(self.forward_w[:, 1], self.forward_w[:, 0])
+
+  @once
+  def twist_rad(self) -> Tensor:
+    """Yaw of the base over its feet, counter-clockwise, 0 at HOME.  (N,) rad in (-pi, pi].
+
+    The feet's heading is that of the turn about the vertical which takes their pattern at HOME
+    closest to where they are, by least squares: six feet share the error of a swing.
+    """
+    feet, home = self.foot_pos_w[:, :, :2], self.home_feet_m  # about their middle, one is enough
+    along = vecdot(feet, home).sum(1)
+    across = (feet[:, :, 1] * home[:, 0] - feet[:, :, 0] * home[:, 1]).sum(1)
+    x, y = self.forward_w[:, 0], self.forward_w[:, 1]
+    return torch.atan2(along * y - across * x, along * x + across * y)
+
+  @once
+  def pitch_rad(self) -> Tensor:
+    """Angle of the base's x axis below the horizontal: nose down is positive.  (N,) rad."""
+    return torch.atan2(-self.up_b[:, 0], torch.linalg.vector_norm(self.up_b[:, 1:], dim=1))
+
+  @once
+  def roll_rad(self) -> Tensor:
+    """Turn about the base's x axis: right side down is positive.  (N,) rad."""
+    return torch.atan2(self.up_b[:, 1], self.up_b[:, 2])
+
+  @once
+  def body_posture(self) -> Tensor:
+    """What a posture command asks for: rad of twist, pitch and roll, m of height.  (N, 4)."""
+    return torch.stack((self.twist_rad, self.pitch_rad, self.roll_rad, self.height_m), 1)
+
+  @once
+  def posture_miss(self) -> Tensor:
+    """Posture that is asked for less that of the body.  (N, 4)."""
+    return self.posture - self.body_posture
 
   @once
   def gravity_b(self) -> Tensor:

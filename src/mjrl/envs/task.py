@@ -9,6 +9,7 @@ from typing import Any
 from mjrl.envs.actions import Action
 from mjrl.envs.asked import Command
 from mjrl.envs.gaits import Gait
+from mjrl.envs.ladders import LadderSpec, Tracked
 from mjrl.envs.recipe import ENGINES, Recipe
 from mjrl.envs.scenes import DEFAULT, is_package
 from mjrl.envs.terrain import Terrain
@@ -247,6 +248,28 @@ class CommandLadder:
     if not self.rungs:
       raise ValueError("a command ladder needs at least one rung")
 
+  def tracked(self, level: int) -> Mapping[str, Tracked]:
+    """What `Commands` measures, on a rung."""
+    rung = self.rungs[level]
+    return {
+      "linear": Tracked(
+        fraction=rung.linear,
+        unit="m_s",
+        reward=self.linear,
+        std=rung.linear_std_m_s,
+        bar_base=self.bar_base_m_s,
+        bar_slope=self.bar_slope,
+      ),
+      "angular": Tracked(
+        fraction=rung.angular,
+        unit="rad_s",
+        reward=self.angular,
+        std=rung.angular_std_rad_s,
+        bar_base=self.bar_base_rad_s,
+        bar_slope=self.bar_slope_angular,
+      ),
+    }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
@@ -256,6 +279,7 @@ class Task:
   success  fn(State, **params) -> (N,) bool, of the state on which an episode ended: whether it
            ended well, for evaluations; None where reaching the time-out without failing is that
   commands what is asked beside the velocity
+  ladders  rows of `commands` to what widens them; `curriculum` widens the velocity
   terrain  the ground; None is flat, and cannot be made rough
   scene    what it happens in: one of `mjrl.envs.scenes.SCENES`, or the path of a scene package
   """
@@ -277,6 +301,7 @@ class Task:
   recipes: Mapping[str, Recipe]
   success: Term | None = None
   commands: Mapping[str, Command] = field(default_factory=dict)
+  ladders: Mapping[str, LadderSpec] = field(default_factory=dict)
   terrain: Terrain | None = None
   scene: str = DEFAULT
 
@@ -297,21 +322,15 @@ class Task:
     for group in ("policy", "critic"):
       if not self.observations.get(group):
         raise ValueError(f"{self.name}: observation group {group!r} is missing or empty")
-    ladder = self.curriculum
-    if ladder is not None:
-      if self.command is None:
-        raise ValueError(f"{self.name}: a command ladder needs a velocity command to widen")
-      for row in (ladder.linear, ladder.angular):
-        if row not in self.rewards:
-          raise ValueError(
-            f"{self.name}: the ladder names reward {row!r}; {nearest(row, self.rewards)}"
-          )
-        widths = [key for key in self.rewards[row].params if key.startswith("std_")]
-        if len(widths) != 1 or not self.rewards[row].weight:
-          raise ValueError(
-            f"{self.name}: reward {row!r}, whose width the ladder sets, has weight "
-            f"{self.rewards[row].weight} and widths {widths}; it needs a weight and one std_*"
-          )
+    if self.curriculum is not None and self.command is None:
+      raise ValueError(f"{self.name}: a command ladder needs a velocity command to widen")
+    for name in self.ladders:
+      if name not in self.commands:
+        raise ValueError(
+          f"{self.name}: a ladder widens command {name!r}; {nearest(name, self.commands)}"
+        )
+    for ladder in self.all_ladders.values():
+      self._check_ladder(ladder)
     if self.terrain is not None and self.terrain.curriculum is not None and self.command is None:
       raise ValueError(f"{self.name}: a terrain curriculum needs a velocity command to judge by")
     is_package(self.scene)  # which refuses what is no scene at all
@@ -333,6 +352,21 @@ class Task:
           )
         read_number(self, row.path)
 
+  def _check_ladder(self, ladder: LadderSpec) -> None:
+    for tracked in ladder.tracked(0).values():
+      row = tracked.reward
+      if row not in self.rewards:
+        raise ValueError(
+          f"{self.name}: the ladder names reward {row!r}; {nearest(row, self.rewards)}"
+        )
+      widths = [key for key in self.rewards[row].params if key.startswith("std_")]
+      if widths != [f"std_{tracked.unit}"] or not self.rewards[row].weight:
+        raise ValueError(
+          f"{self.name}: reward {row!r}, whose width the ladder sets, has weight "
+          f"{self.rewards[row].weight} and widths {widths}; it needs a weight and a width "
+          f"std_{tracked.unit}"
+        )
+
   def _check_gait(self, gait: Gait) -> None:
     """The phase's mirror image must be that of the feet, or a policy learns a wrong symmetry."""
     feet, partner = self.robot.feet, self.robot.mirror_feet
@@ -349,6 +383,12 @@ class Task:
           f"{self.name}: gait {gait.name} has mirror {gait.mirror}, which at step {step} is not "
           "what swapping left and right feet makes of its contacts"
         )
+
+  @property
+  def all_ladders(self) -> dict[str, LadderSpec]:
+    """By the command that each widens; the velocity is "command"."""
+    velocity = {"command": self.curriculum} if self.curriculum else {}
+    return {**velocity, **self.ladders}
 
   @property
   def substeps(self) -> int:

@@ -58,6 +58,7 @@ def quiet(task: Task) -> Task:
     terminations={},
     episode_s=_ENDLESS_S,
     curriculum=None,
+    ladders={},
     terrain=None,
   )
 

@@ -28,7 +28,7 @@ SEAMS = {
   "mjrl_env.backend.step": "physics",
   "mjrl_env._terminations": "terminations",
   "mjrl_env.rewards.score": "rewards",
-  "mjrl_env.commands.advance": "commands",
+  "mjrl_env._advance_commands": "commands",
   "mjrl_env.observer.write": "observations",
   "mjrl_env.metrics.add": "metrics",
   "mjrl_env._start": "resets",

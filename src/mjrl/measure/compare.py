@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import degrees, hypot, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,10 +108,22 @@ def _tracked(name: str, unit: str, read: Callable[[SegmentFigures], Tracking]) -
   ]
 
 
+def _posture(number: str, label: str, factor: float) -> Figure:
+  """What was achieved of a number of the posture, in a task that asks for one."""
+
+  def read(figures: SegmentFigures) -> Value | None:
+    return value(getattr(figures.posture, number).achieved) if figures.posture else None
+
+  key = f"posture.{number}.achieved"
+  return Figure(key=key, label=label, factor=factor, digits=1, read=read)
+
+
 FIGURES = (
   *_tracked("forward", "m/s", lambda f: f.forward_m_s),
   *_tracked("left", "m/s", lambda f: f.left_m_s),
   *_tracked("yaw", "rad/s", lambda f: f.yaw_rad_s),
+  *(_posture(f"{name}_rad", f"{name}, °", degrees(1)) for name in ("twist", "pitch", "roll")),
+  _posture("height_m", "height, mm", 1000),
   Figure(
     key="drift_m_s", label="drift, cm/s", factor=100, digits=2, read=lambda f: value(f.drift_m_s)
   ),

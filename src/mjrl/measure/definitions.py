@@ -8,6 +8,10 @@ DEFINITIONS = {
   "command.",
   "forward_m_s, left_m_s, yaw_rad_s": "Velocity in the base frame.  achieved is the mean over "
   "time, error = achieved - commanded, ratio = achieved / commanded.",
+  "posture": "Of the body, in a task that asks for one; as above.  twist_rad: yaw of the base over "
+  "its feet, whose heading is that of the turn which takes their pattern at HOME closest to where "
+  "they are.  pitch_rad: nose down is positive.  roll_rad: right side down is positive.  height_m: "
+  "of the base's origin over flat ground.",
   "falls": "Episodes that a termination of the task ended, over all envs; the env starts anew.  "
   "envs_failed is the number of envs in which an episode fell or diverged.",
   "diverged": "Episodes that ended because the simulation met a bad number.",

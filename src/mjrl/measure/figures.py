@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mjrl.envs.posture import POSTURE
 from mjrl.measure.gait_figures import Clock, clock_match, swings
-from mjrl.measure.series import Segment
+from mjrl.measure.series import Posture, Segment
 from mjrl.measure.statistics import Array, Spread, counted_steps, mean_over_time, spread
 
 if TYPE_CHECKING:  # it loads torch, which reading figures does without
@@ -66,6 +67,16 @@ class Extent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PostureFigures:
+  """Each number of the posture that was asked for."""
+
+  twist_rad: Tracking
+  pitch_rad: Tracking
+  roll_rad: Tracking
+  height_m: Tracking
+
+
+@dataclass(frozen=True, kw_only=True)
 class SegmentFigures:
   """Everything that is reported of one command.  See `definitions.DEFINITIONS`."""
 
@@ -87,6 +98,7 @@ class SegmentFigures:
   all_feet: FootFigures
   feet: dict[str, FootFigures]
   joints: dict[str, JointFigures]
+  posture: PostureFigures | None = None
 
 
 def segment_figures(
@@ -136,7 +148,19 @@ def segment_figures(
       name: joint_figures(recording.torque_n_m[:, :, j], counted, effort_limit_n_m)
       for j, name in enumerate(joints)
     },
+    posture=posture_figures(recording.posture, segment.posture, counted),
   )
+
+
+def posture_figures(
+  postures: Array | None, asked: Posture | None, counted: Array
+) -> PostureFigures | None:
+  """What was asked of the body against its postures, (T, N, 4); None where nothing was."""
+  if postures is None or asked is None:
+    return None
+  means = mean_over_time(postures, counted)
+  numbers = zip(POSTURE, asked, means.T, strict=True)
+  return PostureFigures(**{name: tracking(value, mean) for name, value, mean in numbers})
 
 
 def tracking(commanded: float, achieved: Array) -> Tracking:

@@ -43,6 +43,8 @@ class MeasuredSegment:
 
   env0           (T, C) see `record.columns`
   velocity_mean  (T, 3) over the envs: forward m/s, left m/s, yaw rad/s;  velocity_std the same
+  posture_mean   (T, 4) over the envs, see `State.body_posture`;  posture_std the same; None in a
+                 task that asks for none
   """
 
   segment: Segment
@@ -50,6 +52,8 @@ class MeasuredSegment:
   env0: Array
   velocity_mean: Array
   velocity_std: Array
+  posture_mean: Array | None = None
+  posture_std: Array | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

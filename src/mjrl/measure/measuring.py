@@ -5,7 +5,9 @@ from pathlib import Path
 
 import torch
 
+from mjrl.envs.env import Env
 from mjrl.envs.policy import advance, begin
+from mjrl.envs.posture import posture_of
 from mjrl.envs.scenes import physics_of
 from mjrl.measure.figures import segment_figures
 from mjrl.measure.files import write_csv, write_json
@@ -14,7 +16,7 @@ from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.record import Recorder, Recording, columns
 from mjrl.measure.replay import Replay
-from mjrl.measure.series import Segment, segment, standard_series
+from mjrl.measure.series import Posture, Segment, segment, standard_series
 from mjrl.sim.versions import PACKAGES, WARP_PACKAGES, versions_of
 from mjrl.view.window import Window
 
@@ -25,11 +27,14 @@ SEGMENT_S = 20.0
 def measure_replay(
   replay: Replay,
   command: tuple[float, float, float] | None,
+  posture: Posture | None,
   steps: int | None,
   speed: float,
   window: Window | None,
 ) -> Measured:
-  """Measure the command, or the standard series.
+  """Measure the command and the posture, or the standard series.
+
+  Of the two, what is not given is standing, and level.
 
   Raises:
     ValueError: the segments are too short for anything to count.
@@ -42,7 +47,7 @@ def measure_replay(
       f"--steps is {steps}, {steps * env.dt_s:g} s: the first {SETTLE_S:g} s of a segment do not "
       f"count, so that measuring takes at least {least}"
     )
-  series = standard_series(env.commands.spec) if command is None else (segment(command),)
+  series = _series(env, command, posture)
   about = circumstances(replay)
   status = StatusLine(pace := Pace(speed, env.dt_s), env.dt_s)
   segments = []
@@ -58,9 +63,26 @@ def measure_replay(
     joints=env.robot.joints,
     feet=env.robot.feet,
     joint_range_rad={j: tuple(model.joint(j).range.tolist()) for j in env.robot.joints},
-    columns=columns(env.robot.joints, env.robot.feet, env.task.gait is not None),
+    columns=columns(env.robot.joints, env.robot.feet, **_parts(env)),
     segments=tuple(segments),
   )
+
+
+def _series(
+  env: Env, command: tuple[float, float, float] | None, posture: Posture | None
+) -> tuple[Segment, ...]:
+  """What is held, one after the other."""
+  body = posture_of(env.asked)
+  home_height_m = env.robot.home_height_m
+  if command is None and posture is None:
+    return standard_series(env.commands.spec, body.spec if body else None, home_height_m)
+  level = (0.0, 0.0, 0.0, home_height_m) if body else None
+  return (segment(command or (0.0, 0.0, 0.0), posture or level, home_height_m),)
+
+
+def _parts(env: Env) -> dict[str, bool]:
+  """Which parts of a recording the task has."""
+  return {"clocked": env.task.gait is not None, "postured": posture_of(env.asked) is not None}
 
 
 def record(
@@ -74,8 +96,10 @@ def record(
   """Start every env anew, hold a command for so many control steps, and record."""
   env = replay.env
   env.commands.fix(torch.tensor(held.command, device=env.device).repeat(env.num_envs, 1))
+  if (body := posture_of(env.asked)) and held.posture:
+    body.fix(torch.tensor(held.posture).repeat(env.num_envs, 1))
   observations = begin(env, replay.policy)
-  recorder = Recorder(steps, env.dt_s, clocked=env.task.gait is not None)
+  recorder = Recorder(steps, env.dt_s, **_parts(env))
   env.end_iteration(0)  # so that the failures counted below are this segment's
   for _ in range(steps):
     step = advance(env, replay.policy, observations)
@@ -109,6 +133,8 @@ def measured_segment(
     env0=recording.env0,
     velocity_mean=recording.velocity.mean(1),
     velocity_std=recording.velocity.std(1),
+    posture_mean=None if recording.posture is None else recording.posture.mean(1),
+    posture_std=None if recording.posture is None else recording.posture.std(1),
   )
 
 

@@ -1,7 +1,8 @@
 """The panels of measure.png.  Each draws into the axes that it is given."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
+from math import degrees
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,22 +10,45 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
+from mjrl.envs.posture import POSTURE
 from mjrl.measure.excerpt import Excerpt
+from mjrl.measure.figures import PostureFigures
 from mjrl.measure.measured import Measured, MeasuredSegment
 from mjrl.measure.report import NOT_MEASURED, percent, ratios
 from mjrl.measure.statistics import Array
 
 # Okabe and Ito's colours, which colour-blind people can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_NAMES_IN_LINE = 7  # commands whose names fit side by side
 INK, FAINT, LIMIT = "#222222", "#bbbbbb", "#c1121f"
 
 
-def tracking(ax: Axes, measured: Measured, component: int, label: str) -> None:
+Series = tuple[Array, Array, float]
+"""Mean over envs and standard deviation, (T,) each, and what was asked."""
+
+
+def velocity(part: MeasuredSegment, component: int) -> Series:
+  """One component of the velocity."""
+  asked = part.segment.command[component]
+  return part.velocity_mean[:, component], part.velocity_std[:, component], asked
+
+
+def posture(part: MeasuredSegment, component: int) -> Series:
+  """One number of the posture, in degrees or mm."""
+  factor = 1000.0 if POSTURE[component] == "height_m" else degrees(1)
+  mean, std, asked = part.posture_mean, part.posture_std, part.segment.posture
+  assert mean is not None and std is not None and asked is not None  # of a task that asks for one
+  return factor * mean[:, component], factor * std[:, component], factor * asked[component]
+
+
+def tracking(
+  ax: Axes, measured: Measured, series: Callable[[MeasuredSegment], Series], label: str
+) -> None:
   """Commanded against achieved, mean over envs with a band of one standard deviation."""
   starts = measured.starts
   for part, first in zip(measured.segments, starts, strict=False):
     time_s = measured.dt_s * (first + np.arange(1, len(part.env0) + 1))
-    mean, std = part.velocity_mean[:, component], part.velocity_std[:, component]
+    mean, std, commanded = series(part)
     named = first == 0  # once in the legend
     ax.fill_between(
       time_s,
@@ -36,9 +60,8 @@ def tracking(ax: Axes, measured: Measured, component: int, label: str) -> None:
       label="±1 std over envs" if named else None,
     )
     ax.plot(time_s, mean, color=COLOURS[0], lw=1.2, label="achieved, mean" if named else None)
-    asked = [part.segment.command[component]] * 2
     ends = [time_s[0] - measured.dt_s, time_s[-1]]
-    ax.plot(ends, asked, color=INK, lw=1.6, ls="--", label="commanded" if named else None)
+    ax.plot(ends, [commanded] * 2, color=INK, lw=1.6, ls="--", label="commanded" if named else None)
   for number, (first, last) in enumerate(pairwise(starts)):
     if number % 2:
       ax.axvspan(first * measured.dt_s, last * measured.dt_s, color="black", alpha=0.05, lw=0)
@@ -50,16 +73,18 @@ def tracking(ax: Axes, measured: Measured, component: int, label: str) -> None:
 def name_segments(ax: Axes, measured: Measured) -> None:
   """The commands above the axes, each over its segment."""
   starts = measured.starts
+  many = len(measured.segments) > _NAMES_IN_LINE
   for part, first, last in zip(measured.segments, starts[:-1], starts[1:], strict=True):
     middle_s = measured.dt_s * (first + last) / 2
     ax.text(
       middle_s,
       1.02,
-      part.segment.name,
+      part.segment.name.replace(", ", "\n") if many else part.segment.name,
       transform=ax.get_xaxis_transform(),
-      ha="center",
+      ha="left" if many else "center",
       va="bottom",
-      fontsize=9,
+      rotation=60 if many else 0,
+      fontsize=7.5 if many else 9,
     )
 
 
@@ -68,11 +93,16 @@ def table(ax: Axes, measured: Measured) -> None:
   ax.axis("off")
   rows = [_table_row(part) for part in measured.segments]
   header = ["command", "achieved\nof asked", "falls", "foot lift", "all feet\non clock"]
+  widths = [2.1, 1.0, 0.7, 1.0, 1.0]
+  if any(part.figures.posture for part in measured.segments):
+    header, widths = [*header, "posture\nerror"], [*widths, 1.0]
+    errors = [_posture_error(part.figures.posture) for part in measured.segments]
+    rows = [[*row, error] for row, error in zip(rows, errors, strict=True)]
   drawn = ax.table(
     [header, *rows],
     cellLoc="center",
     bbox=Bbox.from_bounds(0.02, 0.1, 0.98, 0.85),
-    colWidths=[2.1, 1, 0.7, 1, 1],
+    colWidths=widths,
   )
   drawn.auto_set_font_size(False)
   drawn.set_fontsize(9.5)
@@ -214,6 +244,15 @@ def _table_row(part: MeasuredSegment) -> list[str]:
     NOT_MEASURED if lift is None else f"{1000 * lift.mean:.0f} mm",
     percent(clock.mean if clock else None),
   ]
+
+
+def _posture_error(figures: PostureFigures | None) -> str:
+  """The greatest error of an angle, and that of the height."""
+  if figures is None or figures.height_m.error is None:
+    return NOT_MEASURED
+  angles = (figures.twist_rad.error, figures.pitch_rad.error, figures.roll_rad.error)
+  worst = max((angle for angle in angles if angle is not None), key=abs)
+  return f"{degrees(worst):+.1f}°\n{1000 * figures.height_m.error:+.0f} mm"
 
 
 def _stretches(shown: Excerpt, on: Array) -> list[tuple[float, float]]:

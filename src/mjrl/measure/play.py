@@ -13,6 +13,7 @@ from mjrl.measure.measured import Measured
 from mjrl.measure.measuring import folder, measure_replay, write
 from mjrl.measure.replay import Replay, open_replay
 from mjrl.measure.report import report
+from mjrl.measure.series import Posture
 from mjrl.measure.watch import watch
 from mjrl.sim.resolve import Resolved
 from mjrl.view.film import Film
@@ -33,6 +34,7 @@ def play(
   steps: int | None,
   speed: float | None,
   command: tuple[float, float, float] | None,
+  posture: Posture | None,
   obs_noise: bool,
   physics_hz: float | None,
   measure: bool,
@@ -53,6 +55,8 @@ def play(
     speed: simulated over real time, 0 as fast as possible; None is 1 with a window, else 0.
     command: held throughout, forward m/s, left m/s, yaw rad/s; None has them drawn as in training,
       or takes the standard series when measuring.
+    posture: held throughout, see `mjrl.envs.posture.POSTURE`; None likewise, where a task asks for
+      postures.
     obs_noise: whether observations are as noisy as in training.
     physics_hz: physics rate; None is that of training.
     measure: whether to measure and write `measure/`.
@@ -76,6 +80,7 @@ def play(
       agent=agent,
       checkpoint=checkpoint,
       command=command,
+      posture=posture,
       obs_noise=obs_noise,
       physics_hz=physics_hz,
       measure=measure,
@@ -92,10 +97,10 @@ def play(
       with _shown(replay, headless, speed) as (window, pace):
         if not measure:
           with _filmed(replay, film, library) as begun:
-            return watch(replay, command, steps, pace, window, begun)
+            return watch(replay, command, posture, steps, pace, window, begun)
         if measured:
           print(f"measuring the same on {replay.resolved.name}", flush=True)
-        measured.append(measure_replay(replay, command, steps, pace, window))
+        measured.append(measure_replay(replay, command, posture, steps, pace, window))
       _write(folder(first), measured)
   except KeyboardInterrupt:
     kept = f"{measured[0].circumstances.backend} alone" if measured else "nothing"

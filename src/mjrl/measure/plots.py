@@ -1,7 +1,8 @@
 """measure.png: one page that shows what the robot did, readable at a glance."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 
@@ -11,9 +12,11 @@ from matplotlib.figure import Figure, SubFigure
 from mjrl.learn.atomic import write_bytes
 from mjrl.measure import panels
 from mjrl.measure.excerpt import Excerpt, excerpt
-from mjrl.measure.measured import Measured
+from mjrl.measure.measured import Measured, MeasuredSegment
+from mjrl.measure.panels import Series
 
 DPI = 110
+_ROW_IN = 1.6  # height of a row of the tracking beyond the third
 _HEADING = {"x": 0.01, "ha": "left", "fontsize": 11, "fontweight": "bold"}
 _LEGEND = {"ncols": 8, "fontsize": 9, "frameon": False}
 
@@ -27,12 +30,16 @@ def write_png(path: Path, measured: Measured) -> None:
 
 def page(measured: Measured) -> Figure:
   """Tracking over the whole series, and a stretch of it: the gait and every joint."""
-  figure = Figure(figsize=(16, 20), dpi=DPI, layout="constrained")
+  tracked = _tracked(measured)
+  more_in = _ROW_IN * max(len(tracked) - 3, 0)
+  figure = Figure(figsize=(16, 20 + more_in), dpi=DPI, layout="constrained")
   figure.suptitle(_title(measured), fontsize=13, x=0.01, ha="left", linespacing=1.4)
-  parts = figure.subfigures(3, 1, height_ratios=[0.95, 1.25, 1.5], hspace=0.03, squeeze=False)
+  parts = figure.subfigures(
+    3, 1, height_ratios=[5.1 + more_in, 6.8, 8.1], hspace=0.03, squeeze=False
+  )
   top, middle, bottom = parts[:, 0]
   shown = excerpt(measured)
-  _tracking(top, measured)
+  _tracking(top, measured, tracked)
   _gait(middle, measured, shown)
   _joints(bottom, measured, shown)
   return figure
@@ -66,14 +73,28 @@ def _title(measured: Measured) -> str:
   )
 
 
-def _tracking(into: SubFigure, measured: Measured) -> None:
+def _tracked(measured: Measured) -> list[tuple[Callable[[MeasuredSegment], Series], str]]:
+  """What is drawn as commanded against achieved: a series of each segment, and its label."""
   sideways = any(part.segment.command[1] for part in measured.segments)
   axes = [(0, "forward (m/s)"), (1, "left (m/s)"), (2, "turn (rad/s)")]
-  shown = [axis for axis in axes if axis[0] != 1 or sideways]
+  shown = [
+    (partial(panels.velocity, component=k), label) for k, label in axes if k != 1 or sideways
+  ]
+  if any(part.posture_mean is not None for part in measured.segments):
+    labels = ("twist (°)", "pitch (°)", "roll (°)", "height (mm)")
+    shown += [(partial(panels.posture, component=k), label) for k, label in enumerate(labels)]
+  return shown
+
+
+def _tracking(
+  into: SubFigure,
+  measured: Measured,
+  shown: Sequence[tuple[Callable[[MeasuredSegment], Series], str]],
+) -> None:
   grid = into.add_gridspec(len(shown), 2, width_ratios=[2, 1])
   plots = [into.add_subplot(grid[row, 0]) for row in range(len(shown))]
-  for ax, (component, label) in zip(plots, shown, strict=True):
-    panels.tracking(ax, measured, component, label)
+  for ax, (series, label) in zip(plots, shown, strict=True):
+    panels.tracking(ax, measured, series, label)
     ax.sharex(plots[-1])
     ax.tick_params(labelbottom=ax is plots[-1])
   panels.name_segments(plots[0], measured)

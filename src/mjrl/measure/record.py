@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mjrl.envs.posture import POSTURE
 from mjrl.envs.state import State
 from mjrl.measure.statistics import Array
 
@@ -25,6 +26,7 @@ class Recording:
     foot_height_m   (T, N, F) of the lowest point
     foot_speed_m_s  (T, N, F) horizontal
     clock_steps     (T, N) int64 control steps on the gait clock
+    posture         (T, N, 4) of the body, see `State.body_posture`; None if none is asked for
     ended           (T, N) bool: the episode failed in this step, so the next row is another's
     diverged        how many of those failures were a bad number in the simulation
     env0            (T, C) float32, see `columns`
@@ -44,14 +46,22 @@ class Recording:
   ended: Array
   diverged: int
   env0: Array
+  posture: Array | None = None
 
 
 class Recorder:
   """Fills arrays of a known number of control steps, on the device of the states."""
 
-  def __init__(self, steps: int, dt_s: float, clocked: bool) -> None:
-    """Room for that many control steps of dt_s, of a task with or without a gait clock."""
-    self._steps, self._dt_s, self._clocked = steps, dt_s, clocked
+  def __init__(self, steps: int, dt_s: float, *, clocked: bool, postured: bool) -> None:
+    """Room for that many control steps of dt_s.
+
+    Args:
+      steps: to record.
+      dt_s: of a control step.
+      clocked: whether the task has a gait clock.
+      postured: whether it asks for postures.
+    """
+    self._steps, self._dt_s, self._clocked, self._postured = steps, dt_s, clocked, postured
     self._kept: dict[str, Tensor] = {}
     self._next = 0
 
@@ -59,8 +69,10 @@ class Recorder:
     """Keep the state at the end of a control step, and which episodes failed in it, (N,) bool."""
     values = _measured(state) | {
       "ended": terminated,
-      "env0": _env0(state, terminated, self._clocked),
+      "env0": _env0(state, terminated, self._clocked, self._postured),
     }
+    if self._postured:
+      values["posture"] = state.body_posture
     if not self._kept:
       self._kept = {
         name: torch.zeros(self._steps, *value.shape, dtype=value.dtype, device=value.device)
@@ -82,8 +94,13 @@ class Recorder:
     return Recording(dt_s=self._dt_s, diverged=diverged, **arrays)
 
 
-def columns(joints: Sequence[str], feet: Sequence[str], clocked: bool) -> tuple[str, ...]:
+def columns(
+  joints: Sequence[str], feet: Sequence[str], *, clocked: bool, postured: bool
+) -> tuple[str, ...]:
   """Names of the numbers kept of env 0, in order.
+
+  posture/<number> is what is asked of the body, and base/<angle> what it does; there only if the
+  task asks for postures.
 
   clock/<foot> is 1 where the gait clock wants the foot down; there only if the task has a gait.
   failed is 1 where the episode failed in this step; the next row is the start of another.
@@ -92,6 +109,7 @@ def columns(joints: Sequence[str], feet: Sequence[str], clocked: bool) -> tuple[
     "command/forward_m_s",
     "command/left_m_s",
     "command/yaw_rad_s",
+    *(f"posture/{number}" for number in POSTURE if postured),
     *(f"pos/{joint}" for joint in joints),
     *(f"vel/{joint}" for joint in joints),
     *(f"tau/{joint}" for joint in joints),
@@ -105,6 +123,7 @@ def columns(joints: Sequence[str], feet: Sequence[str], clocked: bool) -> tuple[
     "base/yaw_rad_s",
     "base/height_m",
     "base/tilt_rad",
+    *(f"base/{angle}" for angle in POSTURE[:3] if postured),
     "failed",
   )
 
@@ -125,9 +144,10 @@ def _measured(state: State) -> dict[str, Tensor]:
   }
 
 
-def _env0(state: State, terminated: Tensor, clocked: bool) -> Tensor:
+def _env0(state: State, terminated: Tensor, clocked: bool, postured: bool) -> Tensor:
   parts = [
     state.command[0],
+    *([state.posture[0]] if postured else []),
     state.joint_pos_rad[0],
     state.joint_vel_rad_s[0],
     state.joint_torque_n_m[0],
@@ -139,6 +159,7 @@ def _env0(state: State, terminated: Tensor, clocked: bool) -> Tensor:
     state.ang_vel_b[0, 2:],
     state.height_m[:1],
     _tilt_rad(state)[:1],
+    *([state.body_posture[0, :3]] if postured else []),
     terminated[:1].float(),
   ]
   return torch.cat(parts)

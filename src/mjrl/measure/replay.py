@@ -1,6 +1,7 @@
 """A task made ready to be replayed, with everything that differs from training said."""
 
 from dataclasses import dataclass
+from math import degrees
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
 from mjrl.measure import agents
 from mjrl.measure.replayed import as_replayed, check_policy, kept
+from mjrl.measure.series import Posture
 from mjrl.sim.memory import check_room
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
@@ -46,6 +48,7 @@ def open_replay(
   agent: str,
   checkpoint: Path | None,
   command: tuple[float, float, float] | None,
+  posture: Posture | None,
   obs_noise: bool,
   physics_hz: float | None,
   measure: bool,
@@ -78,13 +81,16 @@ def open_replay(
     resolved=resolved,
     seed=seed,
     obs_noise=obs_noise,
-    differences=changed + _since(saved, task) + _driven(agent, command, measure),
+    differences=changed + _since(saved, task) + _driven(agent, command, posture, measure),
     as_in_training=kept(replayed),
   )
 
 
 def _driven(
-  agent: str, command: tuple[float, float, float] | None, measure: bool
+  agent: str,
+  command: tuple[float, float, float] | None,
+  posture: Posture | None,
+  measure: bool,
 ) -> tuple[str, ...]:
   """The differences that lie in who drives and what is asked."""
   who = {
@@ -98,7 +104,14 @@ def _driven(
       "The command is held at {:g} m/s forward, {:g} m/s left, {:g} rad/s; in training it is drawn "
       "anew every few seconds.".format(*command)
     )
-  elif measure:
+  if posture is not None:
+    twist, pitch, roll, height_m = posture
+    said.append(
+      f"The body is held at {degrees(twist):.3g}° of twist, {degrees(pitch):.3g}° of pitch, "
+      f"{degrees(roll):.3g}° of roll and {height_m:g} m of height; in training a posture is drawn "
+      "anew every few seconds."
+    )
+  if measure and command is None and posture is None:
     said.append("Commands are a fixed series; in training they are drawn anew every few seconds.")
   return tuple(said)
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe
+from mjrl.envs.posture import POSTURE, PostureCommand
 from mjrl.envs.scene import in_scene
 from mjrl.envs.task import Task, noiseless
 from mjrl.learn import checkpoints
+from mjrl.measure.series import Posture, segment
 
 # Longer than anybody watches, and still a whole number of control steps in float64.
 ENDLESS_S = 1e7
@@ -34,7 +36,7 @@ def as_replayed(
   if pushes:
     said.append(f"No disturbances: training's recurring events are off ({', '.join(pushes)}).")
   said.append(f"Episodes never time out; in training they end after {task.episode_s:g} s.")
-  if task.curriculum is not None:
+  if task.all_ladders:
     said.append(
       "There is no command ladder: commands may reach the task's ceilings, whatever level training "
       "had reached."
@@ -61,6 +63,7 @@ def as_replayed(
     events={name: event for name, event in task.events.items() if event.when in _KEPT},
     episode_s=ENDLESS_S,
     curriculum=None,
+    ladders={},
     observations=observations,
     physics_dt_s=physics_dt_s,
     terrain=terrain,
@@ -95,6 +98,7 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
   why = {
     "rewards": "a replay does not learn",
     "curriculum": "a replay climbs no ladder",
+    "ladders": "a replay climbs no ladder",
     "metrics": "a replay has figures of its own",
     "episode_s": "episodes of a replay do not time out",
     "success": "a replay has no success, evaluations in training do",
@@ -109,6 +113,32 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
   if table == "observations" and path.endswith(".noise") and not obs_noise:
     why = "--no-obs-noise is given"
   return f"has no effect: {why}" if why else ""
+
+
+def check_posture(task: Task, posture: Posture, command: tuple[float, float, float] | None) -> None:
+  """Refuse a posture that the task never asks for.
+
+  Args:
+    task: that is to be replayed.
+    posture: to be held.
+    command: the velocity that is held; None where it is drawn, and may be any.
+
+  Raises:
+    ValueError: names the number and its range, or that the task asks for no posture.
+  """
+  asked = next((c for c in task.commands.values() if isinstance(c, PostureCommand)), None)
+  if asked is None:
+    raise ValueError(f"--posture has no effect: {task.name} asks for no posture")
+  parked = command is not None and segment(command).standing
+  ranges = asked.parked if parked else asked.walking
+  for name, value, (low, high) in zip(POSTURE, posture, ranges.ends().values(), strict=True):
+    if not low <= value <= high:
+      who = "stands" if parked else "may walk"
+      cure = "" if parked else "; with --command 0 0 0 it stands"
+      raise ValueError(
+        f"--posture: {name} is {value:g}; of a robot that {who} it must be in {low:.4g} .. "
+        f"{high:.4g}{cure}"
+      )
 
 
 def check_policy(checkpoint: Path, saved: Mapping[str, Any], task: Task) -> None:

@@ -12,7 +12,7 @@ NOT_MEASURED = "-"
 
 def report(measured: Measured) -> str:
   """What was measured, in about ten lines."""
-  return "\n".join([*circumstances(measured), *aligned(rows(measured)), *warnings(measured)])
+  return "\n".join([*circumstances(measured), *_in_blocks(rows(measured)), *warnings(measured)])
 
 
 def circumstances(measured: Measured) -> list[str]:
@@ -32,7 +32,12 @@ def circumstances(measured: Measured) -> list[str]:
 
 def rows(measured: Measured) -> list[tuple[str, ...]]:
   """The table: a label, and a cell for each command; the commands themselves first."""
-  return list(zip(*[_LABELS, *map(_column, measured.segments)], strict=True))
+  postured = any(part.figures.posture for part in measured.segments)
+  labels = _LABELS[:3] + (_POSTURE if postured else ()) + _LABELS[3:]
+  columns = [
+    (*_column(part)[:3], *_posture(part), *_column(part)[3:]) for part in measured.segments
+  ]
+  return list(zip(labels, *columns, strict=True))
 
 
 def warnings(measured: Measured) -> list[str]:
@@ -43,6 +48,15 @@ def warnings(measured: Measured) -> list[str]:
       lines.append(f"{figures.name}: the simulation diverged {figures.diverged} time(s)")
     if figures.counted_share == 0:
       lines.append(f"{figures.name}: no episode lasted long enough for anything to count")
+  return lines
+
+
+def _in_blocks(table: Sequence[Sequence[str]]) -> list[str]:
+  """A table's lines, its columns in blocks that a wide terminal holds."""
+  lines = []
+  for first in range(1, len(table[0]), _ABREAST):
+    block = [(row[0], *row[first : first + _ABREAST]) for row in table]
+    lines += [""] * bool(lines) + aligned(block)
   return lines
 
 
@@ -90,6 +104,27 @@ _LABELS = (
   "peak torque, at limit",
   "greatest tilt",
 )
+
+
+_POSTURE = ("twist of asked", "pitch of asked", "roll of asked", "height of asked")
+_ABREAST = 5  # commands side by side
+
+
+def _posture(part: MeasuredSegment) -> tuple[str, ...]:
+  """What `_POSTURE` name, of one command; nothing in a task that asks for none."""
+  figures = part.figures.posture
+  if figures is None:
+    return ()
+  angles = (figures.twist_rad, figures.pitch_rad, figures.roll_rad)
+  return (
+    *(_reached(angle, degrees(1), "°", "+.1f") for angle in angles),
+    _reached(figures.height_m, 1000, " mm", ".0f"),
+  )
+
+
+def _reached(axis: Tracking, factor: float, unit: str, form: str) -> str:
+  asked = f"{factor * axis.commanded:{form}}{unit}"
+  return f"{factor * axis.achieved.mean:{form}} of {asked}" if axis.achieved else NOT_MEASURED
 
 
 def _column(part: MeasuredSegment) -> tuple[str, ...]:

@@ -4,8 +4,10 @@ import torch
 
 from mjrl.envs.filmed import Filming
 from mjrl.envs.policy import advance, begin
+from mjrl.envs.posture import posture_of
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.replay import Replay
+from mjrl.measure.series import Posture
 from mjrl.view.film import Film
 from mjrl.view.shot import SECONDS
 from mjrl.view.window import Window
@@ -14,6 +16,7 @@ from mjrl.view.window import Window
 def watch(
   replay: Replay,
   command: tuple[float, float, float] | None,
+  posture: Posture | None,
   steps: int | None,
   speed: float,
   window: Window | None,
@@ -23,6 +26,8 @@ def watch(
   env = replay.env
   if command is not None:
     env.commands.fix(torch.tensor(command, device=env.device).repeat(env.num_envs, 1))
+  if (body := posture_of(env.asked)) and posture is not None:
+    body.fix(torch.tensor(posture).repeat(env.num_envs, 1))
   observations = begin(env, replay.policy)
   filming = Filming(env, film, _title(replay)) if film else None
   if film and steps is None:

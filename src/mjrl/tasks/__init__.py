@@ -50,6 +50,12 @@ TASKS: Mapping[str, Entry] = {
     num_envs={"native": 128, "warp": 4096},
     page="mjrl.tasks.jumper.ripple",
   ),
+  "jumper.posture": Entry(
+    description="tripod that holds its body as asked, moving or not",
+    robot="jumper",
+    num_envs={"native": 128, "warp": 4096},
+    page="mjrl.tasks.jumper.posture",
+  ),
 }
 
 

@@ -51,3 +51,18 @@ def landing_force(s: State) -> Metric:
 def standing_drift(s: State) -> Metric:
   """Horizontal speed of robots that are asked to stand, m/s."""
   return torch.linalg.vector_norm(s.lin_vel_b[:, :2], dim=1), s.standing
+
+
+def twist_error(s: State) -> Metric:
+  """Distance of the twist from the command, rad."""
+  return s.posture_miss[:, 0].abs(), torch.ones_like(s.moving)
+
+
+def tilt_error(s: State) -> Metric:
+  """Distance of pitch and roll together from the command, rad."""
+  return torch.linalg.vector_norm(s.posture_miss[:, 1:3], dim=1), torch.ones_like(s.moving)
+
+
+def height_error(s: State) -> Metric:
+  """Distance of the base's height from the command, m."""
+  return s.posture_miss[:, 3].abs(), torch.ones_like(s.moving)

@@ -50,6 +50,11 @@ def command(s: State) -> Tensor:
   return s.command
 
 
+def posture(s: State) -> Tensor:
+  """What is asked of the body: rad of twist, pitch and roll, m of height.  (N, 4)."""
+  return s.posture
+
+
 def gait_phase(s: State) -> Tensor:
   """Sine and cosine of the gait phase, both 0 when asked to stand.  (N, 2)."""
   return s.phase

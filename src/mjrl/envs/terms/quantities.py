@@ -100,6 +100,13 @@ QUANTITIES: Mapping[Callable[..., Any], Quantity] = {
     meaning="What the robot is asked for: velocity forward and to the left, and yaw rate, "
     "counter-clockwise seen from above.",
   ),
+  o.posture: Quantity(
+    sensor=None,
+    unit="rad, rad, rad, m",
+    parts=("twist", "pitch", "roll", "height"),
+    meaning="What the body is asked for: yaw of the base over its feet, counter-clockwise; nose "
+    "down and right side down are positive; height of the base's origin over the ground.",
+  ),
   o.gait_phase: Quantity(
     sensor=None,
     unit="",

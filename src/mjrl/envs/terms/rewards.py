@@ -21,6 +21,30 @@ def track_angular_velocity(s: State, *, std_rad_s: float) -> Tensor:
   return torch.exp(s.miss[:, 2].square() * (-1.0 / std_rad_s**2))
 
 
+def track_planar_velocity(s: State, *, std_m_s: float) -> Tensor:
+  """As `track_linear_velocity`, with the vertical speed in the world.  (N,) in (0, 1].
+
+  Ours: of a robot that is asked to walk with its nose down, v_z in the base frame is no error.
+  """
+  error = s.linear_miss_square + vecdot(s.lin_vel_b, s.up_b).square()
+  return torch.exp(error * (-1.0 / std_m_s**2))
+
+
+def track_twist(s: State, *, std_rad: float) -> Tensor:
+  """exp(-(twist_cmd - twist)^2 / std^2), see `State.twist_rad`.  (N,) in (0, 1]."""
+  return torch.exp(s.posture_miss[:, 0].square() * (-1.0 / std_rad**2))
+
+
+def track_tilt(s: State, *, std_rad: float) -> Tensor:
+  """exp(-((pitch_cmd - pitch)^2 + (roll_cmd - roll)^2) / std^2).  (N,) in (0, 1]."""
+  return torch.exp(s.posture_miss[:, 1:3].square().sum(1) * (-1.0 / std_rad**2))
+
+
+def track_height(s: State, *, std_m: float) -> Tensor:
+  """exp(-(height_cmd - height)^2 / std^2) of the base over flat ground.  (N,) in (0, 1]."""
+  return torch.exp(s.posture_miss[:, 3].square() * (-1.0 / std_m**2))
+
+
 def upright(s: State, *, variance: float) -> Tensor:
   """exp(-sin^2(tilt) / variance).  (N,) in (0, 1]."""
   return torch.exp(s.tilt_sin_square * (-1.0 / variance))
