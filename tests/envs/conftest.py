@@ -120,6 +120,7 @@ def standing():
       "commanded": torch.tensor([3, 4, 2]),
       "should_contact_table": torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),
       "phase_table": torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]]),
+      "ground": None,
     }
     twist = torch.zeros(n, 6)
     for name, columns in (("ang_vel_b", slice(0, 3)), ("lin_vel_b", slice(3, 6))):

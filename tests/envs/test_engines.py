@@ -21,8 +21,8 @@ N = 6
 def make_warp_env():
   """An environment on warp:cpu."""
 
-  def make(task, num_envs=N, seed=0, **options):
-    backend = WarpBackend(compile_scene(task), num_envs, "cpu", nconmax=24, njmax=80)
+  def make(task, num_envs=N, seed=0, nconmax=24, **options):
+    backend = WarpBackend(compile_scene(task), num_envs, "cpu", nconmax=nconmax, njmax=80)
     return Env(task, backend, seed, **options)
 
   return make
@@ -213,3 +213,47 @@ def test_a_resumed_world_goes_on_to_the_bit(tripod, make_warp_env, actions):
     assert torch.equal(one.reward, two.reward)
     for name, observation in one.observations.items():
       assert torch.equal(observation, two.observations[name]), name
+
+
+@pytest.fixture(scope="session")
+def rough(calm):
+  """The calm task on two levels of three kinds of tile, and a curriculum that all climb at once."""
+  ladder = replace(calm.terrain.curriculum, dwell_episodes=1, base_m_s=9.0, base_rad_s=9.0)
+  terrain = replace(calm.terrain, ground="rough", levels=2, kinds=("slopes", "stairs", "mounds"))
+  return replace(calm, terrain=replace(terrain, curriculum=ladder))
+
+
+def test_robots_meet_the_same_ground_on_both_engines(rough, make_env, make_warp_env, actions):
+  # Guards: a shape that one engine has not, or collides another way; heights over the one engine's
+  # ground with the other's feet.
+  task = replace(rough, terrain=replace(rough.terrain, curriculum=None))
+  native, warp = make_env(task, N), make_warp_env(task, nconmax=64)
+  met = torch.zeros(N, dtype=torch.bool)
+  for action in actions(native, 24):
+    qpos, qvel = (native.backend.read(field).clone() for field in ("qpos", "qvel"))
+    steps = []
+    for env in (native, warp):
+      env.backend.set_state(torch.ones(N, dtype=torch.bool), qpos=qpos, qvel=qvel)
+      steps.append(env.step(action))
+    ours, theirs = (evaluated(task, step) for step in steps)
+    assert apart(ours, theirs) == set()
+    s = steps[0].state
+    met |= ((s.foot_pos_w[..., 2] - s.foot_height_m > 0.01) & s.foot_contact).any(1)
+  assert met.tolist().count(True) >= 3  # or the plain alone has been compared
+  assert warp.backend.take_lost() == {}
+
+
+def test_a_control_step_on_rough_ground_looks_at_nothing(
+  rough, make_warp_env, actions, monkeypatch
+):
+  # Guards: levels or heights that a GPU has to wait for in every step.
+  env = make_warp_env(replace(rough, episode_s=1.1, curriculum=None), nconmax=64)
+  env.commands.fix(torch.full((N, 3), 0.1))
+  steps = actions(env, 64, scale=0.1)
+  for action in steps[:4]:
+    env.step(action)
+  with no_looks(monkeypatch):
+    for action in steps[4:]:
+      env.step(action)
+  assert env.world.tiles.level.tolist() == [1] * N
+  assert env.end_iteration(0)["Curriculum/terrain/promoted"] == N

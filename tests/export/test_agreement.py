@@ -224,6 +224,14 @@ def test_every_row_of_the_library_is_described():
     assert row(state).shape == (1, len(quantity.labels(task.robot))), row.__name__
 
 
+def test_a_policy_of_rough_ground_is_compared_on_the_flat_ground_of_its_scene():
+  # Guards: an export that is refused, or compared on hills that its scene.xml has not.
+  task = tasks.build("jumper.tripod")
+  rough = replace(task, terrain=replace(task.terrain, ground="rough"))
+  here, there = (open_env(quiet(t), None).backend.model.ngeom for t in (task, rough))
+  assert here == there
+
+
 def test_the_player_knows_every_row(tripod):
   # Guards: a row that can be exported, and that the player has never heard of.
   layout = tripod.layout | {"not_measurable": ["something"]}

@@ -84,6 +84,31 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(lively, make_runner):
   assert different(*worlds) == []
 
 
+def test_a_resumed_run_on_rough_ground_is_the_run_that_was_not_stopped(small, make_runner):
+  # Guards: levels of the terrain that start anew, or tiles that envs are moved to once more.
+  ladder = replace(small.terrain.curriculum, dwell_episodes=1, base_m_s=9.0, base_rad_s=9.0)
+  task = replace(
+    small,
+    episode_s=1.2,
+    command=replace(small.command, standing=0.0),
+    curriculum=None,
+    terrain=replace(small.terrain, ground="rough", curriculum=ladder),
+    recipes={"native": replace(small.recipes["native"], rollout_steps=20)},
+  )
+  straight = make_runner(task)
+  straight.learn(10)
+  stopped = make_runner(task)
+  stopped.learn(6)
+  resumed, why = go_on(make_runner, task, stopped.saves.newest)
+  assert why == ""
+  resumed.learn(4)
+  one, other = (checkpoints.read(run.saves.newest) for run in (straight, resumed))
+  assert one["curriculum"]["terrain"]["level"] > 1
+  assert different(one, other) == []
+  paths = [resume.path_for(run.folder, 9) for run in (straight, resumed)]
+  assert different(*(checkpoints.unpickle(path)["world"] for path in paths)) == []
+
+
 def test_a_run_stopped_in_the_middle_goes_on_from_its_last_iteration(
   lively, make_runner, stop_when
 ):

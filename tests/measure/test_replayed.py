@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from mjrl import tasks
+from mjrl.envs.curriculum import as_on_last_rung
 from mjrl.measure.replayed import as_replayed, kept
 
 
@@ -29,6 +30,15 @@ def test_nothing_else_changes(task):
   changed, _ = as_replayed(task, obs_noise=True, physics_hz=None)
   back = replace(changed, events=task.events, episode_s=task.episode_s, curriculum=task.curriculum)
   assert back == task
+
+
+def test_on_rough_ground_envs_are_spread_over_all_levels(task):
+  # Guards: a policy measured on the easiest tiles alone, where a training would have begun.
+  rough = replace(task, terrain=replace(task.terrain, ground="rough"))
+  changed, said = as_replayed(rough, obs_noise=True, physics_hz=None)
+  assert changed.terrain == replace(rough.terrain, curriculum=None)
+  assert "There is no terrain curriculum: envs are spread over all levels." in said
+  assert as_on_last_rung(rough).terrain == changed.terrain  # and so are those of evaluations
 
 
 def test_by_default_noise_and_rate_are_those_of_training(task):

@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
+from mjrl.envs.scenes import DEFAULT, SCENES
+from mjrl.view.shot import CAMERA, CAMERAS, FPS, SECONDS, SIZE
+
 Flags = TypeVar("Flags")
 
 Switch = tyro.conf.FlagCreatePairsOff[bool]  # off unless named, so there is no --no-... of it
@@ -29,6 +32,7 @@ LIMITS = {
   "steps": (1, math.inf),
   "speed": (0, math.inf),
   "physics_hz": (1, math.inf),
+  "video_every": (1, math.inf),
 }
 
 # Flags that do nothing unless another one is given: which one, and its value when it is not.
@@ -37,6 +41,9 @@ NEEDS = {
   "best_metric": ("eval_every", None),
   "profile_output": ("profile", False),
   "compare_backend": ("measure", False),
+  "video_size": ("video", None),
+  "video_fps": ("video", None),
+  "video_camera": ("video", None),
 }
 
 
@@ -72,6 +79,14 @@ class CommonFlags:
       "PATH=VALUE",
     ),
   ] = ()
+  terrain: Annotated[
+    Literal["flat", "rough"] | None,
+    _arg(
+      "ground; rough is a generated grid of slopes, stairs, blocks and mounds, see docs/terrain.md",
+      "flat; the checkpoint's, if there is one",
+      "{flat,rough}",
+    ),
+  ] = None
   model: Annotated[str | None, _arg("robot", "the task's", "NAME")] = None
   list: Annotated[Switch, _arg("list the tasks and stop", "off")] = False
   backend: Annotated[
@@ -92,6 +107,14 @@ class CommonFlags:
     int | None, _arg("constraint rows per env that warp has room for", "measured", "COUNT")
   ] = None
   seed: Annotated[int | None, _arg("random seed", "drawn and printed", "NUMBER")] = None
+  scene: Annotated[
+    str | None,
+    _arg(
+      f"look and ground: {', '.join(SCENES)}; play: also a scene package, a .map or a folder",
+      f"that of the checkpoint, else {DEFAULT}",
+      "NAME",
+    ),
+  ] = None
   dry_run: Annotated[Switch, _arg("print all that would run, and stop", "off")] = False
   headless: Annotated[Switch, _arg("open no window", "off")] = False
   checkpoint: Annotated[
@@ -190,6 +213,15 @@ class TrainFlags(CommonFlags):
   keep_last: Annotated[
     int | None, _arg("newest checkpoints to keep, older ones are removed", "all", "COUNT")
   ] = None
+  video_every: Annotated[
+    int | None,
+    _arg(
+      f"iterations between films of {SECONDS:g} s of the policy: in videos/ of the run, TensorBoard"
+      " and Weights & Biases",
+      "no films",
+      "COUNT",
+    ),
+  ] = None
   profile: Annotated[Switch, _arg("time the parts of the run and print a table", "off")] = False
   profile_output: Annotated[
     Path | None, _arg("the table as JSON; needs --profile", "none", "FILE")
@@ -232,6 +264,29 @@ class PlayFlags(CommonFlags):
     float | None,
     _arg("physics rate, Hz, a multiple of the control rate", "as in training", "HZ"),
   ] = None
+  terrain_level: Annotated[
+    int | None,
+    _arg("level of rough ground, 0 is the easiest", "envs are spread over all", "NUMBER"),
+  ] = None
+  terrain_kind: Annotated[
+    str | None,
+    _arg("slopes, stairs, blocks, mounds or flat alone, of rough ground", "all in turn", "NAME"),
+  ] = None
+  video: Annotated[
+    Path | None,
+    _arg(
+      f"film the replay, to an .mp4; without --steps, {SECONDS:g} s of it; needs no display",
+      "none",
+      "FILE",
+    ),
+  ] = None
+  video_size: Annotated[str, _arg("width and height, px, both even", SIZE, "WIDTHxHEIGHT")] = SIZE
+  video_fps: Annotated[
+    float, _arg("frames per second, at most the control rate", f"{FPS:g}", "HZ")
+  ] = FPS
+  video_camera: Annotated[
+    str, _arg(f"where the film is seen from: {', '.join(CAMERAS)}", CAMERA, "NAME")
+  ] = CAMERA
   measure: Annotated[Switch, _arg("record and write measure/ beside the checkpoint", "off")] = False
   compare_backend: Annotated[
     str | None,

@@ -53,6 +53,8 @@ class Commands:
     self._unseen = torch.zeros(3, device=device)
     self.set_ranges(1.0, 1.0)
     self._fixed = False
+    # Sums per env of linear errors, angular errors and holds, where somebody wants them.
+    self.tracked: Tensor | None = None
 
   def set_ranges(self, linear: float, angular: float) -> None:
     """Fractions of the ceilings from which the next commands are drawn."""
@@ -136,6 +138,10 @@ class Commands:
     enough = fell | (self._age_steps >= 2 * self._settle_steps)
     moving = torch.linalg.vector_norm(self.value, dim=1) > STANDING_COMMAND
     judged = over & enough & moving & miss.isfinite().all(1)
+    if self.tracked is not None:
+      linear = torch.linalg.vector_norm(miss[:, :2], dim=1)
+      errors = torch.stack((linear, miss[:, 2].abs(), torch.ones_like(linear)), 1)
+      self.tracked += errors.masked_fill(~judged[:, None], 0.0)
     if not self._world.backend.looks_are_free:
       miss = miss.masked_fill(~judged[:, None], 0.0)
       linear = torch.linalg.vector_norm(miss[:, :2], dim=1).sum()

@@ -42,6 +42,11 @@ class Ladder:
       spec.bar_base_rad_s + spec.bar_slope_angular * rung.angular * self._angular_ceiling,
     )
 
+  @property
+  def at_top(self) -> bool:
+    """Whether there is no higher level."""
+    return self.level + 1 == len(self.spec.rungs)
+
   def step(self, holds: Holds | None) -> None:
     """Count a control step and the holds that ended in it; climb if it is time."""
     self.steps += 1
@@ -61,7 +66,7 @@ class Ladder:
     linear_bar, angular_bar = self.bars
     measured = self.steps >= self.spec.dwell_steps and self.holds >= self.spec.min_holds
     good = self.linear_error < linear_bar and self.angular_error < angular_bar
-    if measured and good and self.level + 1 < len(self.spec.rungs):
+    if measured and good and not self.at_top:
       self.go_to(self.level + 1)
 
   def log(self) -> dict[str, float]:
@@ -100,7 +105,13 @@ class Ladder:
 
 
 def as_on_last_rung(task: Task) -> Task:
-  """The task without its ladder: full command ranges, and the kernels' widths of the last rung."""
+  """The task without its ladders.
+
+  Commands have their full ranges, kernels the widths of the last rung, and on rough ground the envs
+  are spread over all levels.
+  """
+  if task.terrain:
+    task = replace(task, terrain=replace(task.terrain, curriculum=None))
   ladder = task.curriculum
   if ladder is None:
     return task

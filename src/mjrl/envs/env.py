@@ -13,12 +13,15 @@ from mjrl.envs.asked import Asked
 from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
 from mjrl.envs.footfalls import Footfalls
+from mjrl.envs.ground import Ground, reach_m
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
 from mjrl.envs.recipe import Anneal
+from mjrl.envs.scene import in_scene
 from mjrl.envs.scoring import Metrics, Rewards
 from mjrl.envs.state import State
 from mjrl.envs.task import Event, Task
+from mjrl.envs.tiles import Tiles
 from mjrl.envs.world import World
 from mjrl.sim.backend import Backend
 
@@ -94,6 +97,7 @@ class Env:
         at once.
       leads: whether its own holds move the command ladder, and not another process's.
     """
+    task = in_scene(task)
     self.task, self.robot, self.backend = task, task.robot, backend
     self.num_envs, self.device, self._leads = backend.num_envs, backend.device, leads
     self.dt_s, self.substeps = task.control_dt_s, task.substeps
@@ -109,11 +113,13 @@ class Env:
       backend=backend,
       robot=self.robot,
       rng=self.rng,
-      start_qpos=torch.zeros(n, backend.model.nq, device=device),
+      start_qpos=backend.default("qpos0").repeat(n, 1),  # also of what a scene has beside the robot
       start_qvel=torch.zeros(n, backend.model.nv, device=device),
       encoder_bias_rad=torch.zeros(n, joints, device=device),
+      tiles=_tiles(task, backend),
     )
-    self._constants = constants(task, backend)
+    tiles = self.world.tiles
+    self._constants = constants(task, backend) | {"ground": tiles.ground if tiles else None}
     self._readings = Readings(self.robot, backend)
     self._cycle_steps = task.gait.cycle_steps if task.gait else 1
 
@@ -137,6 +143,8 @@ class Env:
     self.ladder = (
       Ladder(task.curriculum, task, self.commands, self.rewards) if task.curriculum else None
     )
+    if tiles and tiles.ladder:
+      self.commands.tracked = tiles.tracked
     self.annealing = {name: Annealing(row, self.rewards) for name, row in (anneal or {}).items()}
     self._reset_events = [e for e in task.events.values() if e.when == "reset"]
     self._interval_events = [e for e in task.events.values() if e.when == "interval"]
@@ -244,6 +252,8 @@ class Env:
       terminal = self.observations() if self.backend.any(timed_out) else None
       s = s.replace(**self._readings.copies())  # the engine is about to overwrite them
       self._log_ended(failed | {"time_out": timed_out}, ended)
+      if self.world.tiles:
+        self.world.tiles.end_episodes(ended, self._commands_at_top)
       self._start(ended)
       self.state = self._read()
       self.observer.write(self.state, ended)
@@ -278,6 +288,9 @@ class Env:
       if self._leads:
         self.ladder.take(holds)
       log |= {f"Curriculum/command/{k}": v for k, v in self.ladder.log().items()}
+    if self.world.tiles:
+      of_tiles = self.world.tiles.log(self._commands_at_top, pool)
+      log |= {f"Curriculum/terrain/{k}": v for k, v in of_tiles.items()}
     for name, row in self.annealing.items():
       row.iteration(index, metrics)
       log |= {f"Curriculum/{name}/{k}": v for k, v in row.log().items()}
@@ -320,6 +333,12 @@ class Env:
 
   def save_curriculum(self) -> dict[str, dict[str, float]]:
     """Plain numbers that `load_curriculum` takes."""
+    tiles = self.world.tiles
+    levels = {"terrain": tiles.save_levels()} if tiles and tiles.ladder else {}
+    return self.shared_curriculum() | levels
+
+  def shared_curriculum(self) -> dict[str, dict[str, float]]:
+    """The part of `save_curriculum` that all processes of a run have in common."""
     ladder = {"command": self.ladder.save()} if self.ladder else {}
     return ladder | {name: row.save() for name, row in self.annealing.items()}
 
@@ -330,6 +349,11 @@ class Env:
     for name, row in self.annealing.items():
       if name in saved:
         row.load(saved[name])
+    if self.world.tiles and self.world.tiles.ladder and "terrain" in saved:
+      self.world.tiles.load_levels(saved["terrain"])
+      self._start(self._everyone)
+      self.state = self._read()
+      self.observer.write(self.state, self._everyone)
 
   def save(self) -> dict[str, Any]:
     """The state of the world at the end of an iteration: all that `load` needs to go on to the bit.
@@ -345,6 +369,7 @@ class Env:
       "observations": self.observer.save(),
       "rng": self.rng.get_state(),
       "steps": self._steps,
+      "tiles": self.world.tiles.save() if self.world.tiles else {},
     }
 
   def load(self, saved: Mapping[str, Any]) -> None:
@@ -359,6 +384,8 @@ class Env:
     self.observer.load(saved["observations"])
     self.rng.set_state(saved["rng"])
     self._steps = saved["steps"]
+    if self.world.tiles:
+      self.world.tiles.load(saved["tiles"])
     self.state = self._read()
 
   def _check_rows(self) -> None:
@@ -474,6 +501,10 @@ class Env:
     if self._velocity:
       self._velocity.draw(mask)
 
+  @property
+  def _commands_at_top(self) -> bool:
+    return self.ladder is None or self.ladder.at_top
+
   def _first_bad(self) -> str:
     """What was the first to be no number, in words."""
     rows = zip(self.rewards.rows, self._bad_rewards.tolist(), strict=True)
@@ -492,3 +523,15 @@ class Env:
     self._finished.append((ended, self._returns / full, self.episode_steps / full))
     self._returns *= ~ended
     self._limit_steps.masked_fill_(ended, self.task.episode_steps)
+
+
+def _tiles(task: Task, backend: Backend) -> Tiles | None:
+  """Where each env lives, on rough ground."""
+  terrain, command = task.terrain, task.command
+  if terrain is None or not terrain.rough:
+    return None
+  ceilings = None
+  if command is not None:
+    ceilings = max(map(abs, command.forward_m_s)), max(map(abs, command.yaw_rad_s))
+  ground = Ground(terrain, reach_m(backend.model), backend.device)
+  return Tiles(terrain, ground, ceilings, backend.num_envs, backend.device)

@@ -29,6 +29,10 @@ def objection(task: Task, changed: Task, engine: str, path: str) -> str:
       return "" if key == "weight" else _without_weight(changed, anneals, row)
     case ["command", "heading_gain_1_s"] if changed.command and changed.command.heading == 0:
       return "has no effect: with command.heading 0, no env is asked for a heading"
+    case ["terrain", key, *_] if key != "ground" and changed.terrain and not changed.terrain.rough:
+      return "has no effect: the ground is flat; give --terrain rough too"
+    case ["terrain", "curriculum", *_] if changed.terrain and changed.terrain.level is not None:
+      return f"has no effect: terrain.level {changed.terrain.level} is where all envs stay"
     case ["events", name, *_, key] if key != "when" and name in changed.events:
       return _switched_off(changed, name)
     case ["observations", group, row, "history"]:

@@ -141,6 +141,8 @@ def _nothing(place: Place, path: str) -> Any:
     return _REMOVED
   if place.path == "gait":
     raise ValueError(f"{path}: rows read the clock; choose a task without one")
+  if place.path == "terrain":
+    raise ValueError(f"{path}: --terrain flat gives flat ground")
   if NoneType in get_args(place.hint):
     return None
   if isinstance(place.value, Reward):

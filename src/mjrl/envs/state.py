@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot
 
+from mjrl.envs.ground import Ground
 from mjrl.envs.task import STANDING_COMMAND
 
 
@@ -70,6 +71,7 @@ class State:
     commanded             (3,) int64 columns of twist_b that a command is about
     should_contact_table  (S, F) and phase_table (S, 2), of a gait of S control steps
     foot_radius_m, substeps, dt_s (of a control step)
+    ground  what is below on rough ground; None where it is flat
   """
 
   def __init__(self, given: Mapping[str, object]) -> None:
@@ -118,11 +120,12 @@ class State:
   commanded: Tensor
   should_contact_table: Tensor
   phase_table: Tensor
+  ground: Ground | None
 
   @once
   def height_m(self) -> Tensor:
-    """Height of the base over flat ground.  (N,) m."""
-    return self.base_pos_w[:, 2]
+    """Height of the base over the ground below it.  (N,) m."""
+    return self._over_ground(self.base_pos_w)
 
   @once
   def yaw_rad(self) -> Tensor:
@@ -196,8 +199,8 @@ class State:
 
   @once
   def foot_height_m(self) -> Tensor:
-    """Height of the foot's lowest point over flat ground.  (N, F) m."""
-    return self.foot_pos_w[:, :, 2] - self.foot_radius_m
+    """Height of the foot's lowest point over the ground below the foot's centre.  (N, F) m."""
+    return self._over_ground(self.foot_pos_w) - self.foot_radius_m
 
   @once
   def foot_speed_square(self) -> Tensor:
@@ -268,6 +271,10 @@ class State:
   def wrong_feet(self) -> Tensor:
     """Number of feet whose contact differs from the clock's.  (N,)."""
     return (self.foot_contact_float - self.should_contact).abs().sum(1)
+
+  def _over_ground(self, points_w: Tensor) -> Tensor:
+    height = points_w[..., 2]
+    return height if self.ground is None else height - self.ground.height_m(points_w[..., :2])
 
 
 _COMPUTED = frozenset(n for n, v in vars(State).items() if isinstance(v, once))

@@ -10,6 +10,8 @@ from mjrl.envs.actions import Action
 from mjrl.envs.asked import Command
 from mjrl.envs.gaits import Gait
 from mjrl.envs.recipe import ENGINES, Recipe
+from mjrl.envs.scenes import DEFAULT, is_package
+from mjrl.envs.terrain import Terrain
 from mjrl.names import nearest
 from mjrl.robots.robot import Robot
 
@@ -254,6 +256,8 @@ class Task:
   success  fn(State, **params) -> (N,) bool, of the state on which an episode ended: whether it
            ended well, for evaluations; None where reaching the time-out without failing is that
   commands what is asked beside the velocity
+  terrain  the ground; None is flat, and cannot be made rough
+  scene    what it happens in: one of `mjrl.envs.scenes.SCENES`, or the path of a scene package
   """
 
   name: str
@@ -273,6 +277,8 @@ class Task:
   recipes: Mapping[str, Recipe]
   success: Term | None = None
   commands: Mapping[str, Command] = field(default_factory=dict)
+  terrain: Terrain | None = None
+  scene: str = DEFAULT
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""
@@ -306,6 +312,14 @@ class Task:
             f"{self.name}: reward {row!r}, whose width the ladder sets, has weight "
             f"{self.rewards[row].weight} and widths {widths}; it needs a weight and one std_*"
           )
+    if self.terrain is not None and self.terrain.curriculum is not None and self.command is None:
+      raise ValueError(f"{self.name}: a terrain curriculum needs a velocity command to judge by")
+    is_package(self.scene)  # which refuses what is no scene at all
+    if self.terrain is not None and self.terrain.rough and self.scene != DEFAULT:
+      raise ValueError(
+        f"{self.name}: rough terrain and scene {self.scene!r} are two grounds; leave one of them "
+        f"out, or set scene={DEFAULT}"
+      )
     if self.gait is not None:
       self._check_gait(self.gait)
     for backend, recipe in self.recipes.items():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from mjrl.envs.tiles import Tiles
 from mjrl.robots.robot import Robot
 from mjrl.sim.backend import Backend
 
@@ -16,6 +17,7 @@ class World:
   rng               the stream that every draw of the environment comes from
   start_qpos        (N, nq) where the next episode of each env starts;  start_qvel (N, nv)
   encoder_bias_rad  (N, J) what the encoders read too much
+  tiles             where each env lives on rough ground; None where the ground is flat
   """
 
   backend: Backend
@@ -24,6 +26,7 @@ class World:
   start_qpos: Tensor
   start_qvel: Tensor
   encoder_bias_rad: Tensor
+  tiles: Tiles | None = None
 
   @property
   def num_envs(self) -> int:

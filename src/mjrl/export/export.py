@@ -123,7 +123,7 @@ def export(
     _write(fresh / LAYOUT, text.encode())
     _write(fresh / REFERENCE, as_text(reference).encode())
     _write(fresh / README, readme(layout, TORCHSCRIPT in files).encode())
-  print(_summary(folder, layout), flush=True)
+  print(_summary(folder, layout, task), flush=True)
   return 0
 
 
@@ -159,7 +159,7 @@ def _check_task(checkpoint: Path, saved: Mapping[str, Any], task: Task) -> None:
     )
 
 
-def _summary(folder: Path, layout: Mapping[str, Any]) -> str:
+def _summary(folder: Path, layout: Mapping[str, Any], task: Task) -> str:
   loop = layout["checks"]["closed_loop"]
   lines = [
     "walking for {:g} s at {:g} m/s forward: player {:.4f} m/s, mjrl {:.4f} m/s".format(
@@ -168,6 +168,8 @@ def _summary(folder: Path, layout: Mapping[str, Any]) -> str:
   ]
   if loop["fell_after_s"] is not None:
     lines.append(f"the robot fell after {loop['fell_after_s']:g} s: this policy does not walk")
+  if task.terrain and task.terrain.rough:
+    lines.append(f"trained on rough ground; {SCENE} is flat, and so is what was compared")
   if layout["not_measurable"]:
     missing = ", ".join(layout["not_measurable"])
     lines.append(f"for simulation alone: the robot cannot measure {missing}")

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe
+from mjrl.envs.scenes import physics_of
 from mjrl.learn.atomic import write_json
 from mjrl.learn.failures import CHECKPOINT, CONSOLE, PROFILE
 from mjrl.learn.profile import Profile, table
@@ -21,6 +22,7 @@ def summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dic
   }
   return {
     "task": env.task.name,
+    "scene": {"name": env.task.scene, "physics": physics_of(env.task.scene, env.robot.name)},
     "backend": resolved.name,
     "processes": resolved.ranks.world_size,
     "num_envs": resolved.num_envs,

@@ -13,7 +13,7 @@ DEFINITIONS = {
   "diverged": "Episodes that ended because the simulation met a bad number.",
   "drift_m_s": "Standing only: distance between the first and the last counted place of an "
   "episode, over the time between.",
-  "height_m, tilt_rad": "Height of the base's origin over flat ground, and angle between its z "
+  "height_m, tilt_rad": "Height of the base's origin over the ground, and angle between its z "
   "axis and the vertical; least and greatest are extremes over all envs.",
   "cost_of_transport": "Travelling only: mean over time of the sum over joints of "
   "max(0, torque * velocity), over mass * 9.81 m/s^2 * mean horizontal speed.  Mechanical work "

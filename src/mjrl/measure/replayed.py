@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe
+from mjrl.envs.scene import in_scene
 from mjrl.envs.task import Task, noiseless
 from mjrl.learn import checkpoints
 
@@ -38,6 +39,11 @@ def as_replayed(
       "There is no command ladder: commands may reach the task's ceilings, whatever level training "
       "had reached."
     )
+  terrain = task.terrain
+  if terrain and terrain.rough and terrain.curriculum:
+    if terrain.level is None:
+      said.append("There is no terrain curriculum: envs are spread over all levels.")
+    terrain = replace(terrain, curriculum=None)
   observations = task.observations
   if not obs_noise and noisy_rows(task):
     observations = {name: noiseless(group) for name, group in observations.items()}
@@ -57,13 +63,15 @@ def as_replayed(
     curriculum=None,
     observations=observations,
     physics_dt_s=physics_dt_s,
+    terrain=terrain,
   )
   return changed, tuple(said)
 
 
 def kept(task: Task) -> tuple[str, ...]:
   """What stays random, as in training, in plain sentences."""
-  world = sorted(name for name, event in task.events.items() if event.when in _KEPT)
+  events = in_scene(task).events
+  world = sorted(name for name, event in events.items() if event.when in _KEPT)
   said = []
   if world:
     said.append(f"As in training, these differ from env to env: {', '.join(world)}.")
@@ -95,6 +103,7 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
     "events": ""
     if event and event.when in _CAN_BE_KEPT
     else "a replay leaves this event out anyway",
+    "terrain": "a replay climbs no levels" if rest.startswith("curriculum") else "",
     "observations": "a replay has no critic" if rest.startswith("critic.") else "",
   }.get(table, "")
   if table == "observations" and path.endswith(".noise") and not obs_noise:

@@ -26,6 +26,7 @@ def circumstances(measured: Measured) -> list[str]:
     f"{about.num_envs} envs, {length_s:g} s each command, the first {about.settle_s:g} s left out; "
     f"physics {about.physics_hz:g} Hz, control {about.control_hz:g} Hz, observation noise "
     f"{'on' if about.observation_noise else 'off'}, seed {about.seed}",
+    *([f"scene {about.scene['name']}: {about.scene['physics']}"] if about.scene["physics"] else []),
   ]
 
 

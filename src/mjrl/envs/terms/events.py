@@ -14,18 +14,26 @@ from mjrl.envs.world import World
 def start_at_home(
   world: World, mask: Tensor, *, spread_m: float, lift_m: tuple[float, float], yaw_rad: float
 ) -> None:
-  """HOME at rest, within a square of +-spread, lifted a little, at any heading within +-yaw."""
+  """HOME at rest, within a square of +-spread, lifted a little, at any heading within +-yaw.
+
+  On rough ground the square lies in the middle of the env's tile, and the height is over the
+  highest ground within reach.
+  """
   rows = mask[:, None]
   n = world.num_envs
   qpos = world.start_qpos
   place = world.uniform(-spread_m, spread_m, 2)
   height = world.robot.home_height_m + world.uniform(*lift_m, 1)
   half = world.uniform(-yaw_rad / 2, yaw_rad / 2)
+  if world.tiles:
+    place, clear = world.tiles.place(place)
+    height = height + clear[:, None]
   zero = torch.zeros(n, device=half.device)
   quat = torch.stack((half.cos(), zero, zero, half.sin()), 1)
   home = _constant(tuple(world.robot.home_rad[j] for j in world.robot.joints), half.device)
   start = torch.cat((place, height, quat, home.expand(n, -1)), 1)
-  qpos.copy_(torch.where(rows, start, qpos))
+  own = qpos[:, : start.shape[1]]  # a scene may have movable objects behind the robot
+  own.copy_(torch.where(rows, start, own))
   world.start_qvel.masked_fill_(rows, 0.0)
 
 
@@ -57,9 +65,12 @@ def base_com(world: World, mask: Tensor, *, x_m: float, y_m: float, z_m: float) 
 def mass_scale(world: World, mask: Tensor, *, factor: tuple[float, float]) -> None:
   """Multiplies every mass of the robot, and its inertia with it, by one factor per env."""
   scale = world.uniform(*factor)
+  model = world.backend.model
+  others = model.body_rootid != model.body(world.robot.base_body).id  # a scene's objects
   for field in ("body_mass", "body_inertia"):
     default = world.backend.default(field)
     value = default * scale.view(-1, *[1] * default.dim())
+    value[:, others] = default[others]
     world.backend.set_model(mask, field, value)
 
 

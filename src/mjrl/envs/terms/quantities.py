@@ -110,7 +110,7 @@ QUANTITIES: Mapping[Callable[..., Any], Quantity] = {
     sensor="foot_height",
     unit="m",
     parts="feet",
-    meaning="Height of the foot's lowest point over flat ground.",
+    meaning="Height of the foot's lowest point over the ground below it.",
   ),
   o.foot_air_time: Quantity(
     sensor="foot_contact",

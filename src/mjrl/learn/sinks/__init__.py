@@ -21,6 +21,16 @@ class Sink(Protocol):
     """Keep a text of an iteration, by a name as scalars have them."""
     ...
 
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """Show a film, where films can be shown.
+
+    Args:
+      iteration: whose policy it is of, which may be some iterations back.
+      path: of the .mp4.
+      gif: an excerpt.
+    """
+    ...
+
   def close(self) -> None:
     """Write what is not yet written."""
     ...
@@ -42,6 +52,11 @@ class LocalFile:
     """See `Sink.say`."""
     with self._failures.survived(self._what):
       self._sink.say(iteration, name, text)
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`."""
+    with self._failures.survived(self._what):
+      self._sink.film(iteration, path, gif)
 
   def close(self) -> None:
     """See `Sink.close`."""
@@ -71,6 +86,11 @@ class Droppable:
     """See `Sink.say`."""
     if self._sink is not None:
       self._try(lambda sink=self._sink: sink.say(iteration, name, text))
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`."""
+    if self._sink is not None:
+      self._try(lambda sink=self._sink: sink.film(iteration, path, gif))
 
   def close(self) -> None:
     """See `Sink.close`."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from PIL import Image
 from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore
 from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore
 from tensorboard.plugins.text.summary_v2 import text_pb
@@ -39,6 +40,12 @@ class EventFile:
   def say(self, iteration: int, name: str, text: str) -> None:
     """See `Sink.say`; TensorBoard shows it under its tab "Text"."""
     self._keep(iteration, text_pb(name, text))
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`: TensorBoard shows moving pictures among its images."""
+    width, height = Image.open(io.BytesIO(gif)).size
+    image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=gif)
+    self._keep(iteration, Summary(value=[Summary.Value(tag="video", image=image)]))
 
   def close(self) -> None:
     """See `Sink.close`."""

@@ -27,6 +27,7 @@ from mjrl.envs.task import (
 from mjrl.envs.terms import events, metrics, observations, rewards, terminations
 from mjrl.robots.jumper import JUMPER
 from mjrl.tasks.jumper.recipes import recipes
+from mjrl.tasks.jumper.terrain import TERRAIN
 
 FOOT_TARGET_M = 0.025
 RUNG_FRACTIONS = ((0.5, 0.4), (0.7, 2 / 3), (1.0, 1.0))
@@ -153,6 +154,7 @@ def walk(
       **clocked_metrics,
     },
     recipes=recipes(gait),
+    terrain=TERRAIN,
   )
 
 
