@@ -17,7 +17,7 @@ def banner(
   seed: int,
   log_dir: Path,
   checkpoint: str,
-  window: str,
+  viewer: str,
   departures: str,
   compared: Resolved | None = None,
 ) -> str:
@@ -32,7 +32,7 @@ def banner(
     seed: the seed in force; drawn if sources lacks it.
     log_dir: where this task's runs lie.
     checkpoint: the file that is loaded, in words.
-    window: whether a window opens, in words.
+    viewer: what to look with, in words.
     departures: every way in which the run was asked to differ from the task.
     compared: the engine that is measured after the first.
   """
@@ -61,7 +61,7 @@ def banner(
     ("versions", f"{versions} ({doubt})" if doubt else versions),
     ("logs", str(log_dir)),
     ("checkpoint", checkpoint),
-    ("window", window),
+    ("viewer", viewer),
     ("departures", departures),
   ]
   width = max(len(label) for label, _ in lines)

@@ -66,7 +66,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
       seed=shared.seed,
       log_dir=shared.log_dir / shared.entry.robot / shared.task,
       checkpoint=loaded,
-      window=shared.window,
+      viewer=shared.viewer_said,
       departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
       compared=compared,
     ),
@@ -90,7 +90,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     obs_noise=flags.obs_noise,
     physics_hz=flags.physics_hz,
     measure=flags.measure,
-    headless=shared.headless,
+    viewer=shared.viewer,
   )
 
 

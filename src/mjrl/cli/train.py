@@ -92,7 +92,7 @@ def _banner(run: PlannedRun) -> str:
     seed=shared.seed,
     log_dir=shared.log_dir / shared.entry.robot / shared.task,
     checkpoint=checkpoint,
-    window=shared.window,
+    viewer=shared.viewer_said,
     departures="; ".join(run.departures) or "none: as the task says",
   )
 

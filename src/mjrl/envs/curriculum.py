@@ -98,6 +98,23 @@ class Ladder:
     self.linear_error, self.angular_error = saved["linear_error"], saved["angular_error"]
 
 
+def trained_ranges(task: Task, level: int | None) -> tuple[tuple[float, float], ...]:
+  """What commands were drawn from: forward m/s, left m/s, counter-clockwise rad/s.
+
+  Args:
+    task: as it is trained, with a command.
+    level: that its ladder had reached; None where there is no ladder, or nothing was trained.
+  """
+  spec = task.command
+  linear = angular = 1.0
+  if task.curriculum is not None and level is not None:
+    rungs = task.curriculum.rungs
+    rung = rungs[min(level, len(rungs) - 1)]
+    linear, angular = rung.linear, rung.angular
+  parts = ((spec.forward_m_s, linear), (spec.left_m_s, linear), (spec.yaw_rad_s, angular))
+  return tuple((low * part, high * part) for (low, high), part in parts)
+
+
 def as_on_last_rung(task: Task) -> Task:
   """The task without its ladder: full command ranges, and the kernels' widths of the last rung."""
   ladder = task.curriculum
