@@ -14,6 +14,7 @@ from mjrl.learn.train import train
 from mjrl.measure.play import play
 from mjrl.measure.plots import limbs
 from mjrl.sim.resolve import Resolved
+from mjrl.view.choice import Choice
 
 STEPS, ENVS = 60, 2
 
@@ -34,7 +35,7 @@ def replay(**changes):
     "obs_noise": True,
     "physics_hz": None,
     "measure": False,
-    "headless": True,
+    "viewer": Choice(),
   }
   return play(**(given | changes))
 

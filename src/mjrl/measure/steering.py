@@ -77,7 +77,7 @@ class Steering:
     got = self._env.state.velocity[env].tolist()
     how = "by hand" if self._command else "drawn, as in training"
     speeds = zip(COMMAND, asked, got, strict=True)
-    speed = f"{self._pace.speed:g} of real time" if self._pace.speed else "as fast as possible"
+    speed = f"{self._pace.speed:g}x real time" if self._pace.speed else "as fast as possible"
     return (
       ("command", how),
       *((name, f"asked {want:+.2f}, got {is_:+.2f}") for name, want, is_ in speeds),
@@ -125,7 +125,7 @@ class Steering:
     match name:
       case "stand":
         self._hold((0.0, 0.0, 0.0))
-      case "draw":
+      case "drawn":
         self._command = None
         self._env.commands.release()
       case "push":

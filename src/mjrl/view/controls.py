@@ -13,6 +13,7 @@ class Control:
   """A row of the table.
 
   name    what is asked for
+  group   what it is about; rows of a group stand together
   key     as a keyboard names it
   button  of a gamepad, by the number that Linux gives it
   does    in words
@@ -20,30 +21,31 @@ class Control:
   """
 
   name: str
+  group: str
   key: str
   does: str
-  steers: bool
+  steers: bool = True
   button: int | None = None
 
 
 # No letters: MuJoCo's window has a use of its own for each of them.
 CONTROLS = (
-  Control(name="forward", key="up", does="more forward", steers=True),
-  Control(name="backward", key="down", does="more backward", steers=True),
-  Control(name="turn left", key="left", does="turn more to the left", steers=True),
-  Control(name="turn right", key="right", does="turn more to the right", steers=True),
-  Control(name="go left", key="7", does="more to the left", steers=True),
-  Control(name="go right", key="9", does="more to the right", steers=True),
-  Control(name="stand", key="8", does="stand", steers=True),
-  Control(name="draw", key="delete", does="commands drawn, as in training", steers=True),
-  Control(name="push", key="6", does="push every robot, as training does", steers=True, button=4),
-  Control(name="reset", key="backspace", does="start every robot anew", steers=True, button=1),
-  Control(name="pause", key="space", does="pause, go on", steers=True, button=0),
-  Control(name="step", key="enter", does="one control step, then pause", steers=True),
-  Control(name="slower", key="end", does="half the speed", steers=True),
-  Control(name="faster", key="home", does="twice the speed", steers=True),
-  Control(name="next env", key="page down", does="follow the next env", steers=False, button=5),
-  Control(name="previous env", key="page up", does="follow the env before", steers=False),
+  Control(name="forward", group="walk", key="up", does="more forward"),
+  Control(name="backward", group="walk", key="down", does="more backward"),
+  Control(name="turn left", group="turn", key="left", does="turn more to the left"),
+  Control(name="turn right", group="turn", key="right", does="turn more to the right"),
+  Control(name="go left", group="sideways", key="7", does="more to the left"),
+  Control(name="go right", group="sideways", key="9", does="more to the right"),
+  Control(name="stand", group="command", key="8", does="ask to stand"),
+  Control(name="drawn", group="command", key="delete", does="draw commands, as in training"),
+  Control(name="push", group="robots", key="6", does="push each, as training does", button=4),
+  Control(name="reset", group="robots", key="backspace", does="start each anew", button=1),
+  Control(name="pause", group="time", key="space", does="pause, or go on", button=0),
+  Control(name="step", group="time", key="enter", does="one control step, then pause"),
+  Control(name="slower", group="speed", key="end", does="half the speed"),
+  Control(name="faster", group="speed", key="home", does="twice the speed"),
+  Control(name="next", group="env", key="page down", does="follow another", steers=False, button=5),
+  Control(name="previous", group="env", key="page up", does="follow the one before", steers=False),
 )
 STICKS = "left stick: forward and sideways; right stick: turn; pushed fully: the trained range"
 
@@ -83,23 +85,28 @@ MOVES = {
 class Panel:
   """What was asked for, from the viewer's threads to the simulation's.
 
-  limits  (3,) ranges that were trained: forward m/s, left m/s, counter-clockwise rad/s; None where
-          nothing may be steered: in training, and while measuring
+  limits    (3,) ranges that were trained: forward m/s, left m/s, counter-clockwise rad/s; None
+            where nothing may be steered: in training, and while measuring
+  controls  that are offered, in the order of the table;  groups the same, by their group
   """
 
   def __init__(self, num_envs: int, limits: Sequence[Range] | None) -> None:
     """Follow env 0, with nothing asked for."""
     self.num_envs, self.limits = num_envs, limits
     self.controls = tuple(row for row in CONTROLS if limits is not None or not row.steers)
+    self.groups = {
+      group: [row for row in self.controls if row.group == group]
+      for group in dict.fromkeys(row.group for row in self.controls)
+    }
     self.followed = 0
     # Appending and popping are atomic, so that no thread waits for another.
     self._asked: deque[str | tuple[float, float, float]] = deque()
 
   def press(self, name: str) -> None:
     """Ask for a control by its name; one that is not offered does nothing."""
-    if name == "next env":
+    if name == "next":
       self.followed = (self.followed + 1) % self.num_envs
-    elif name == "previous env":
+    elif name == "previous":
       self.followed = (self.followed - 1) % self.num_envs
     elif self.limits is not None:
       self._asked.append(name)

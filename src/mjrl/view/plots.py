@@ -13,7 +13,7 @@ from viser import uplot
 from mjrl.view.controls import COMMAND
 from mjrl.view.frame import Frame, Subject
 
-SHOWN_S = 10.0
+SHOWN_S = 5.0
 _EVERY_S = 0.1  # simulated, between two drawings: a browser has a robot to draw as well
 _HEIGHT_PX = 180
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#e377c2", "#17becf")
@@ -37,7 +37,7 @@ def plots(subject: Subject) -> tuple[Plot, ...]:
     *(Plot(title=speed, lines=("asked", "got"), dashed=asked) for speed in COMMAND),
     Plot(
       title="feet on the ground",
-      lines=tuple(reversed(subject.feet)),
+      lines=subject.feet,
       low=-0.3,
       high=len(subject.feet),
     ),
@@ -50,7 +50,7 @@ def row(frame: Frame) -> NDArray[np.float32]:
   """The numbers of a frame, plot after plot."""
   speeds = np.stack((frame.command, frame.velocity), 1).ravel()
   # A step per foot, one over the other, the first on top.
-  steps = np.arange(len(frame.foot_contact)) + 0.7 * frame.foot_contact[::-1]
+  steps = np.arange(len(frame.foot_contact))[::-1] + 0.7 * frame.foot_contact
   return np.concatenate((speeds, steps, frame.torque_n_m, frame.rewards)).astype(np.float32)
 
 
@@ -92,7 +92,7 @@ class Charts:
   def add(self, frame: Frame) -> None:
     """Take a frame in, and draw now and then."""
     self._history.add(frame)
-    if 0 <= self._next_s - frame.time_s < _EVERY_S:
+    if 0 < self._next_s - frame.time_s <= _EVERY_S:
       return
     self._next_s = frame.time_s + _EVERY_S
     times, rows = self._history.arrays()

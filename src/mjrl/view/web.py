@@ -1,7 +1,6 @@
 """A page for browsers: the robots, the controls, and live plots; through viser and mjviser."""
 
 import copy
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -17,7 +16,7 @@ from mjrl.view.controls import COMMAND, KEYS, Panel
 from mjrl.view.frame import Frame, Subject, places
 from mjrl.view.plots import Charts
 
-_FROM = np.array((-3.5, 3.0, 1.8))  # the first look, in heights of the robot per 2
+_FROM = np.array((-6.0, 5.0, 3.0))  # where one looks from at first, in heights of the robot
 
 
 class Page:
@@ -36,7 +35,8 @@ class Page:
     if port is None:
       raise OSError(f"no free port from {choice.port} on")
     self._panel, self._drawn = panel, subject.drawn
-    self._server = viser.ViserServer(choice.host, port, label="mjrl", verbose=False)
+    with redirect_stdout(StringIO()):  # it prints a banner
+      self._server = viser.ViserServer(choice.host, port, label="mjrl", verbose=False)
     self.address = f"http://{choice.host}:{self._server.get_port()}"
     # mjviser sets widths and colours in the model that it is given.
     self._model = copy.copy(subject.model)
@@ -44,9 +44,10 @@ class Page:
     self._data = mujoco.MjData(self._model)
     self._places = places(subject)
     camera = self._server.initial_camera
-    camera.position = tuple(_FROM * 2 * subject.home_height_m)
+    camera.position = tuple(_FROM * subject.home_height_m)
     camera.look_at = (0.0, 0.0, 0.0)
     self._lines: tuple[tuple[str, str], ...] = ()
+    self._command: list[float] = []
     gui = self._server.gui
     gui.configure_theme(control_width="large", show_share_button=False)
     tabs = gui.add_tab_group()
@@ -77,8 +78,11 @@ class Page:
     if frame.lines != self._lines:
       self._lines = frame.lines
       self._said.content = "  \n".join(f"**{label}** {text}" for label, text in frame.lines)
-    for slider, value in zip(self._sliders, frame.command.tolist(), strict=False):
-      slider.value = min(max(value, slider.min), slider.max)
+    command = frame.command.tolist()
+    if command != self._command:  # one that was asked for a moment ago may still be on its way
+      self._command = command
+      for slider, value in zip(self._sliders, command, strict=False):
+        slider.value = min(max(value, slider.min), slider.max)
     self._charts.add(frame)
 
   def close(self) -> None:
@@ -104,17 +108,20 @@ def _sliders(gui: viser.GuiApi, panel: Panel) -> list[Any]:
 
 
 def _buttons(gui: viser.GuiApi, panel: Panel) -> None:
-  """A button and a key for each control."""
+  """A button and a key for each control, and a table of them."""
+  for group, rows in panel.groups.items():
+    # On the server's own thread, so that presses stay in order.
+    async def clicked(event: viser.GuiEvent[Any]) -> None:
+      panel.press(event.target.value)
 
-  def pressing(name: str) -> Callable[[Any], Any]:
-    async def pressed(_: Any) -> None:  # on the server's own thread, so that presses stay in order
+    gui.add_button_group(group, [row.name for row in rows]).on_click(clicked)
+  for row in panel.controls:
+
+    async def pressed(_: Any, name: str = row.name) -> None:
       panel.press(name)
 
-    return pressed
-
-  for row in panel.controls:
-    label = f"{row.name}  [{row.key}]"
-    gui.add_button(label, hint=row.does).on_click(pressing(row.name))
-    gui.add_command(row.name, description=row.does, hotkey=KEYS[row.key][1]).on_trigger(
-      pressing(row.name)
-    )
+    command = gui.add_command(row.name, description=row.does, hotkey=KEYS[row.key][1])
+    command.on_trigger(pressed)
+  with gui.add_folder("keys"):
+    keys = [f"| {row.key} | {row.name} | {row.does} |" for row in panel.controls]
+    gui.add_markdown("\n".join(["| key | | |", "| --- | --- | --- |", *keys]))

@@ -77,8 +77,11 @@ class Window:
       thread.join(CLOSE_S)
 
   def _keys(self) -> tuple[Any, Any, str, str]:
-    rows = [(row.key, row.does) for row in self._panel.controls]
-    return _columns(_GRID.mjGRID_TOPRIGHT, [*rows, ("F1", "keys of MuJoCo's own")])
+    rows = [
+      (", ".join(row.key for row in rows), ", ".join(row.name for row in rows))
+      for rows in self._panel.groups.values()
+    ]
+    return _columns(_GRID.mjGRID_TOPRIGHT, [*rows, ("F1", "MuJoCo's own keys")])
 
 
 def open_window(subject: Subject, panel: Panel) -> Window:
