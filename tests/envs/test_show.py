@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mjrl.envs import show as show_
-from mjrl.envs.show import Show, open_show
+from mjrl.envs.show import REPLAY, Show, open_show
 from mjrl.view.choice import Choice
 from mjrl.view.controls import Panel
 
@@ -87,4 +87,4 @@ def test_no_frame_is_made_that_is_not_due(tripod, make_env, shown, monkeypatch):
 def test_none_opens_nothing(tripod, make_env, monkeypatch):
   # Guards: a viewer that was switched off.
   monkeypatch.setattr(show_, "Show", pytest.fail)
-  assert open_show(make_env(tripod, num_envs=2), Choice(), 30.0) is None
+  assert open_show(make_env(tripod, num_envs=2), Choice(), REPLAY) is None

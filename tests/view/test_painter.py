@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from mjrl.view import painter
-from mjrl.view.painter import Painter
+from mjrl.view.painter import Budget, Painter
 
 
 class Canvas:
@@ -37,8 +37,8 @@ def canvas():
 def make_painter(canvas):
   made = []
 
-  def make(fps=1e9):
-    made.append(Painter(canvas, fps))
+  def make(fps=1e9, share=1.0):
+    made.append(Painter(canvas, Budget(fps=fps, share=share)))
     return made[-1]
 
   yield make
@@ -84,6 +84,21 @@ def test_frames_are_capped(make_painter, canvas, monkeypatch):
     due += one.due
     now[0] += 0.001
   assert 29 <= due <= 31
+
+
+def test_drawing_takes_its_share_and_no_more(make_painter, canvas, monkeypatch):
+  # Guards: a page of many robots that takes the time of the training under it.
+  now, cpu = [100.0], iter([5.0, 5.5])
+  monkeypatch.setattr(painter.time, "perf_counter", lambda: now[0])
+  monkeypatch.setattr(painter.time, "thread_time", lambda: next(cpu))
+  one = make_painter(share=0.1)  # half a second of work, so that 4.5 s are others'
+  assert one.due
+  one.show("one")
+  until(lambda: one._frame is None)
+  now[0] = 104.4
+  assert not one.due
+  now[0] = 104.6
+  assert one.due
 
 
 def test_nobody_looking_costs_nothing(make_painter, canvas):

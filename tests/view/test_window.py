@@ -10,6 +10,7 @@ from mjrl.view import display, window
 from mjrl.view import open as open_
 from mjrl.view.choice import Choice
 from mjrl.view.controls import KEYS, Panel
+from mjrl.view.painter import Budget
 
 
 class Viewer:
@@ -64,7 +65,7 @@ def open_it(launched, make_subject):
 
 
 def open_any(subject):
-  return open_.open_viewer(Choice(kind="window"), subject, Panel(2, None), fps=30)
+  return open_.open_viewer(Choice(kind="window"), subject, Panel(2, None), Budget(fps=30, share=1))
 
 
 def test_without_a_display_there_is_one_line_and_no_window(make_subject, monkeypatch, capsys):
@@ -141,7 +142,7 @@ def test_it_shows_the_frame_as_it_is(open_it, make_frame):
     assert opened._viewer.frames[-1] == pytest.approx((5.0, 0.0, height))
     # The camera follows the centre of mass, and the sun's shadow the robot.
     assert opened._viewer.d.subtree_com[1] == pytest.approx((5.0, 0.0, height), abs=0.1)
-    assert opened._viewer.d.light_xpos[0, 0] == pytest.approx(5.0)
+    assert opened._viewer.d.light_xpos[0] == pytest.approx((5.0, 0.0, height + 3.0))
 
 
 def test_the_others_stand_beside_it(open_it, make_frame):

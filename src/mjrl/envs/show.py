@@ -10,10 +10,10 @@ from mjrl.view.choice import Choice
 from mjrl.view.controls import Panel, Range
 from mjrl.view.frame import Frame, Subject
 from mjrl.view.open import open_viewer
-from mjrl.view.painter import Painter
+from mjrl.view.painter import Budget, Painter
 
-TRAINING_FPS = 30.0
-REPLAY_FPS = 60.0  # every control step at 50 Hz, so that nothing stutters
+TRAINING = Budget(fps=30.0, share=0.05)
+REPLAY = Budget(fps=60.0, share=0.5)  # every control step at 50 Hz, so that nothing stutters
 
 Lines = Sequence[tuple[str, str]]
 
@@ -80,14 +80,14 @@ class Show:
 
 
 def open_show(
-  env: Env, choice: Choice, fps: float, limits: Sequence[Range] | None = None
+  env: Env, choice: Choice, budget: Budget, limits: Sequence[Range] | None = None
 ) -> Show | None:
   """A viewer on an env, or None, with a line that says why where one was asked for.
 
   Args:
     env: to look at.
     choice: which viewer.
-    fps: most frames per second.
+    budget: what drawing it may take.
     limits: ranges within which its command may be steered; None lets nothing be steered.
   """
   subject = Subject(
@@ -100,5 +100,5 @@ def open_show(
     num_envs=env.num_envs,
   )
   panel = Panel(env.num_envs, limits)
-  painter = open_viewer(choice, subject, panel, fps)
+  painter = open_viewer(choice, subject, panel, budget)
   return Show(env, panel, painter, subject.drawn) if painter else None

@@ -11,7 +11,7 @@ from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
-from mjrl.envs.show import TRAINING_FPS, open_show
+from mjrl.envs.show import TRAINING, open_show
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.distributed import check_alike, from_first, others_reachable, stop_agreed
@@ -251,7 +251,7 @@ def _learn(
   """The learning itself, shown and timed as the options ask for."""
   if profile:
     profile.attach(runner)
-  show = open_show(runner.mjrl_env, options.viewer, TRAINING_FPS)
+  show = open_show(runner.mjrl_env, options.viewer, TRAINING)
   try:
     with TensorBoard(runner.folder, options.tensorboard_port), others_reachable():
       runner.learn(iterations, stop=stop, after_step=show.step if show else lambda: None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mjrl.envs.show import REPLAY_FPS, Show, open_show
+from mjrl.envs.show import REPLAY, Show, open_show
 from mjrl.envs.task import Task
 from mjrl.measure import compare
 from mjrl.measure.agents import AGENTS
@@ -104,7 +104,7 @@ def _shown(
   replay: Replay, viewer: Choice, limits: Sequence[Range] | None, speed: float | None
 ) -> Iterator[tuple[Show | None, float]]:
   """A viewer, if one is wanted, and the speed; what went wrong is said at the end."""
-  show = open_show(replay.env, viewer, REPLAY_FPS, limits)
+  show = open_show(replay.env, viewer, REPLAY, limits)
   try:
     yield show, (1.0 if show else 0.0) if speed is None else speed
   finally:

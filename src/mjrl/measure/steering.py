@@ -75,7 +75,7 @@ class Steering:
     env = self._panel.followed
     asked = self._env.commands.value[env].tolist()
     got = self._env.state.velocity[env].tolist()
-    how = "by hand" if self._command else "drawn, as in training"
+    how = "held" if self._command else "drawn, as in training"
     speeds = zip(COMMAND, asked, got, strict=True)
     speed = f"{self._pace.speed:g}x real time" if self._pace.speed else "as fast as possible"
     return (

@@ -7,10 +7,10 @@ from mjrl.view.choice import Choice
 from mjrl.view.controls import Panel
 from mjrl.view.display import probe_window, window_obstacle
 from mjrl.view.frame import Subject
-from mjrl.view.painter import Canvas, Painter
+from mjrl.view.painter import Budget, Canvas, Painter
 
 
-def open_viewer(choice: Choice, subject: Subject, panel: Panel, fps: float) -> Painter | None:
+def open_viewer(choice: Choice, subject: Subject, panel: Panel, budget: Budget) -> Painter | None:
   """The chosen viewer of a subject, which tells the panel what its user asks for."""
   if choice.kind == "none":
     return None
@@ -19,7 +19,7 @@ def open_viewer(choice: Choice, subject: Subject, panel: Panel, fps: float) -> P
   except Exception as error:  # looking is never worth a run
     print(f"{choice.kind}: none, {error}; going on without", flush=True)
     return None
-  return Painter(canvas, fps)
+  return Painter(canvas, budget)
 
 
 def _window(subject: Subject, panel: Panel) -> Canvas:

@@ -1,6 +1,7 @@
 """The thread that draws, so that the simulation never waits for a picture."""
 
 import time
+from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Protocol
 
@@ -34,12 +35,20 @@ class Canvas(Protocol):
     ...
 
 
-class Painter:
-  """Draws the newest frame on a canvas, at most `fps` times a second; a failure costs one line."""
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+  """What drawing may take: frames per second, and the share of one core for preparing them."""
 
-  def __init__(self, canvas: Canvas, fps: float) -> None:
+  fps: float
+  share: float
+
+
+class Painter:
+  """Draws the newest frame on a canvas; a failure costs one line."""
+
+  def __init__(self, canvas: Canvas, budget: Budget) -> None:
     """Start drawing on a canvas, which is closed with it."""
-    self._canvas, self._period_s = canvas, 1 / fps
+    self._canvas, self._budget = canvas, budget
     self._news = Condition()
     self._frame: Frame | None = None
     self._next_s = 0.0
@@ -55,7 +64,7 @@ class Painter:
       return False
     if self._canvas.closed or not self._canvas.watched:
       return False
-    self._next_s = now_s + self._period_s
+    self._next_s = now_s + 1 / self._budget.fps
     return True
 
   @property
@@ -84,7 +93,10 @@ class Painter:
           self._news.wait_for(lambda: self._frame or self._ended, _LOOK_S)
           frame = self._frame
         if frame and not self._ended:
+          began_s = time.thread_time()
           self._canvas.paint(frame)
+          rest_s = (time.thread_time() - began_s) * (1 / self._budget.share - 1)
+          self._next_s = max(self._next_s, time.perf_counter() + rest_s)
           self._frame = None
     except Exception as error:  # a picture is never worth a run
       self.failed = True

@@ -1,6 +1,7 @@
 """MuJoCo's passive viewer: one robot, the envs beside it, the keys and what they did."""
 
 import threading
+import time
 from collections.abc import Sequence
 from threading import Thread
 from typing import Any
@@ -11,6 +12,8 @@ from mjrl.view.controls import KEYS, Panel
 from mjrl.view.frame import Frame, Subject, places
 
 CLOSE_S = 5.0
+SAY_S = 0.2
+SUN_M = 3.0
 _GRID = mujoco.mjtGridPos
 _FONT = mujoco.mjtFontScale.mjFONTSCALE_100
 
@@ -32,6 +35,8 @@ class Window:
     self._model, self._data = subject.model, viewer.d
     self._beside = mujoco.MjData(subject.model)
     self._places = places(subject)
+    self._said: Sequence[tuple[str, str]] = ()
+    self._say_s = 0.0
     self._base = subject.model.body(subject.base_body).id
     self._suns = subject.model.light_type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
 
@@ -64,9 +69,10 @@ class Window:
       mujoco.mj_kinematics(self._model, self._data)
       mujoco.mj_comPos(self._model, self._data)
       mujoco.mj_camlight(self._model, self._data)
-      # The sun comes along: it casts shadows about its own place alone.
-      self._data.light_xpos[self._suns, :2] += self._data.xpos[self._base, :2]
-    self._viewer.set_texts([self._keys(), _columns(_GRID.mjGRID_BOTTOMLEFT, frame.lines)])
+      # The sun comes along: it casts shadows in a tube about its own axis alone.
+      sunward = -SUN_M * self._data.light_xdir[self._suns]
+      self._data.light_xpos[self._suns] = self._data.xpos[self._base] + sunward
+    self._say(frame.lines)
     self._viewer.sync()
 
   def close(self) -> None:
@@ -75,6 +81,13 @@ class Window:
     # A thread that still tears its window down while the interpreter exits ends in a crash.
     for thread in self._threads:
       thread.join(CLOSE_S)
+
+  def _say(self, lines: Sequence[tuple[str, str]]) -> None:
+    """Write on the screen; MuJoCo waits for its next picture to do so, hence now and then."""
+    now_s = time.monotonic()
+    if lines != self._said and now_s >= self._say_s:
+      self._said, self._say_s = lines, now_s + SAY_S
+      self._viewer.set_texts([self._keys(), _columns(_GRID.mjGRID_BOTTOMLEFT, lines)])
 
   def _keys(self) -> tuple[Any, Any, str, str]:
     rows = [
