@@ -47,7 +47,10 @@ def test_a_frame_is_of_the_env_that_is_followed(tripod, make_env, actions, shown
     (frame.torque_n_m, s.joint_torque_n_m),
   ):
     torch.testing.assert_close(torch.tensor(mine), theirs[3])
-  assert frame.lines[0] == ("env", "3 of 4, 2 drawn")
+  said = dict(frame.lines)
+  assert said["env"] == "3 of 4, 2 drawn"
+  asked, got = float(s.command[3, 0]), float(s.velocity[3, 0])
+  assert said["forward, m/s"] == f"asked {asked:+.2f}, got {got:+.2f}"
 
 
 def test_reward_terms_add_up_to_the_reward(tripod, make_env, actions, shown):

@@ -7,8 +7,8 @@ import torch
 
 from mjrl.envs.env import Env
 from mjrl.view.choice import Choice
-from mjrl.view.controls import Panel, Range
-from mjrl.view.frame import Frame, Subject
+from mjrl.view.controls import COMMAND, Panel, Range
+from mjrl.view.frame import Array, Frame, Subject
 from mjrl.view.open import open_viewer
 from mjrl.view.painter import Budget, Painter
 
@@ -57,7 +57,7 @@ class Show:
     # Side by side, so that a GPU is waited for once.
     parts = [
       env.backend.read("qpos")[envs].flatten(),
-      s.command[first],
+      env.commands.value[first],  # which is the next step's where it was changed since the last
       s.velocity[first],
       s.foot_contact_float[first],
       s.joint_torque_n_m[first],
@@ -75,8 +75,17 @@ class Show:
       foot_contact=contact,
       torque_n_m=torque,
       rewards=rewards,
-      lines=(("env", f"{first} of {env.num_envs}, {self._drawn} drawn"), *lines),
+      lines=(
+        ("env", f"{first} of {env.num_envs}, {self._drawn} drawn"),
+        *_speeds(command, velocity),
+        *lines,
+      ),
     )
+
+
+def _speeds(command: Array, velocity: Array) -> Lines:
+  parts = zip(COMMAND, command.tolist(), velocity.tolist(), strict=True)
+  return [(name, f"asked {asked:+.2f}, got {got:+.2f}") for name, asked, got in parts]
 
 
 def open_show(

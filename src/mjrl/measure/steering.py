@@ -72,15 +72,10 @@ class Steering:
   @property
   def lines(self) -> Lines:
     """What there is to say on the screen."""
-    env = self._panel.followed
-    asked = self._env.commands.value[env].tolist()
-    got = self._env.state.velocity[env].tolist()
     how = "held" if self._command else "drawn, as in training"
-    speeds = zip(COMMAND, asked, got, strict=True)
     speed = f"{self._pace.speed:g}x real time" if self._pace.speed else "as fast as possible"
     return (
       ("command", how),
-      *((name, f"asked {want:+.2f}, got {is_:+.2f}") for name, want, is_ in speeds),
       ("speed", f"{speed}, paused" if self.paused else speed),
       *self._notes.items(),
     )
