@@ -76,7 +76,7 @@ class PlannedRun:
       keep_last=flags.keep_last,
       logger=flags.logger,
       tensorboard_port=flags.tb_port if flags.tensorboard else None,
-      headless=self.shared.headless,
+      viewer=self.shared.viewer,
       profile=flags.profile,
       profile_output=flags.profile_output,
     )
