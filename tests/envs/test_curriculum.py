@@ -253,7 +253,7 @@ def test_a_rung_is_spelled_out():
 def test_what_was_trained_is_what_the_ladder_had_reached(tripod, make_world, rewards):
   # Guards: a robot driven at speeds that its policy never saw.
   commands = Commands(tripod.command, make_world(4000), DT_S)
-  ladder = Ladder(tripod.curriculum, tripod, commands, rewards)
+  ladder = Ladder(tripod.curriculum, commands, rewards)
   for level in (0, len(tripod.curriculum.rungs) - 1):
     ladder.go_to(level)
     commands.draw(torch.ones(4000, dtype=torch.bool))
