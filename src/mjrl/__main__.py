@@ -8,6 +8,7 @@ from mjrl.names import nearest
 
 # Name to what it does; each is a module of mjrl.cli with a function `main(argv) -> int`.
 COMMANDS: Mapping[str, str] = {
+  "doctor": "look at this machine and installation; --size: how many envs it is good for",
   "verify": "prove on this machine that runs repeat, and resume, to the bit",
 }
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import torch
 
 from mjrl.envs.describe import describe, differences
@@ -201,12 +202,7 @@ def _build(
 ) -> tuple[Env, Evaluation | None]:
   """The envs to learn in and to evaluate in; torch's own stream is the networks' from here on."""
   model = compile_scene(task)
-  check_room(
-    resolved,
-    model,
-    beside=_rollout_bytes_per_env(task, recipe),
-    more_envs=num_eval_envs(options, resolved),
-  )
+  check_room_to_learn(task, resolved, recipe, model, more_envs=num_eval_envs(options, resolved))
   of_networks, of_env, of_evaluation = streams(seed, 3, resolved.ranks.rank)
   torch.manual_seed(of_networks)
   env = Env(
@@ -274,6 +270,25 @@ def _learn(
       profile.end()
     if window:
       window.close()
+
+
+def check_room_to_learn(
+  task: Task, resolved: Resolved, recipe: Recipe, model: mujoco.MjModel, *, more_envs: int = 0
+) -> None:
+  """Refuse a number of envs that does not fit together with what learning keeps.
+
+  Args:
+    task: to learn.
+    resolved: engine, device and env count.
+    recipe: for that many.
+    model: of every env.
+    more_envs: of the engine alone, such as an evaluation's.
+
+  Raises:
+    ValueError: see `mjrl.sim.memory.check_memory`.
+  """
+  beside = _rollout_bytes_per_env(task, recipe)
+  check_room(resolved, model, beside=beside, more_envs=more_envs)
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:

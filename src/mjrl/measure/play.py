@@ -1,7 +1,6 @@
 """Replaying a policy: to look at, or to measure."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from mjrl.envs.task import Task
@@ -10,11 +9,11 @@ from mjrl.measure.agents import AGENTS
 from mjrl.measure.files import write_json
 from mjrl.measure.measured import Measured
 from mjrl.measure.measuring import folder, measure_replay, write
-from mjrl.measure.replay import Replay, open_replay
+from mjrl.measure.replay import open_replay
 from mjrl.measure.report import report
+from mjrl.measure.shown import shown
 from mjrl.measure.watch import watch
 from mjrl.sim.resolve import Resolved
-from mjrl.view.window import Window, open_window
 
 INTERRUPTED = 130
 
@@ -82,7 +81,7 @@ def play(
   measured: list[Measured] = []
   try:
     for replay in replays:
-      with _shown(replay, headless, speed) as (window, pace):
+      with shown(replay, headless, speed) as (window, pace):
         if not measure:
           return watch(replay, command, steps, pace, window)
         if measured:
@@ -94,21 +93,6 @@ def play(
     print("\ninterrupted" + (f": {kept} was written" if measure else ""), flush=True)
     return INTERRUPTED
   return 0
-
-
-@contextmanager
-def _shown(
-  replay: Replay, headless: bool, speed: float | None
-) -> Iterator[tuple[Window | None, float]]:
-  """A window, if one is wanted, and the speed; what went wrong is said at the end."""
-  window = None if headless else open_window(replay.env)
-  try:
-    yield window, (1.0 if window else 0.0) if speed is None else speed
-  finally:
-    for note in replay.env.take_notes():
-      print(f"note: {note}", flush=True)
-    if window:
-      window.close()
 
 
 def _write(into: Path, measured: Sequence[Measured]) -> None:
