@@ -103,6 +103,12 @@ def _plain(rows: Sequence[Row], resolved: Resolved) -> dict[str, Any]:
   return {
     "schema": SCHEMA,
     "ok": not any(row.status == FAIL for row in rows),
-    "auto": {"backend": resolved.name, "device": resolved.device, **resolved.reasons},
+    "auto": {
+      "backend": resolved.name,
+      "device": resolved.device,
+      "threads": resolved.threads,
+      "torch_threads": resolved.torch_threads,
+      "reasons": dict(resolved.reasons),
+    },
     "rows": [asdict(row) for row in rows],
   }

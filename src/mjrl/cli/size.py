@@ -11,7 +11,7 @@ from mjrl.cli.flags import DoctorFlags
 from mjrl.cli.listing import aligned
 from mjrl.cli.prepare import start_torch
 from mjrl.envs.recipe import Recipe
-from mjrl.learn.sizes import FAR, KNEE, Size, advised, keep, knee
+from mjrl.learn.sizes import KNEE, Size, advised, keep, knee
 from mjrl.sim.cpus import usable_cpus
 from mjrl.sim.resolve import Resolved, resolve
 
@@ -51,7 +51,9 @@ def size(flags: DoctorFlags) -> int:
   best = advised(sizes, recipe.num_envs)
   command = _command(flags, resolved, best)
   try:
-    kept = f"kept in {keep(task.name, resolved, sizes)}: train.py warns of {FAR} times the knee"
+    kept = (
+      f"kept in {keep(task.name, resolved, sizes)}: train.py warns of what is far past the knee"
+    )
   except OSError as error:
     kept = f"not kept, so that train.py cannot warn: {error}"
   if flags.json:
@@ -96,9 +98,7 @@ def _why(best: int, recipe: Recipe, sizes: Sequence[Size]) -> str:
   )
   if best == recipe.num_envs:
     return f"the number that the recipe's others go with; {took}"
-  if best == knee(sizes):
-    return f"the recipe's {recipe.num_envs} are far past the knee; {took}"
-  return f"the recipe's {recipe.num_envs} do not fit; {took}"
+  return f"the most that was measured, see above why not the recipe's {recipe.num_envs}; {took}"
 
 
 def _command(flags: DoctorFlags, resolved: Resolved, num_envs: int) -> str:

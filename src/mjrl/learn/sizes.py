@@ -18,7 +18,7 @@ from mjrl.sim.resolve import Resolved
 
 SCHEMA = "mjrl/size/1"
 KNEE = 0.8  # share of the most env-steps/s from which on more envs no longer pay
-FAR = 4  # times the knee at which a training warns
+FAR = 4  # times the knee, or the recipe's number if that is more, at which a training warns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +48,11 @@ def knee(sizes: Sequence[Size]) -> int:
 
 
 def advised(sizes: Sequence[Size], recipe_envs: int) -> int:
-  """Envs to train with: those that the recipe is made for, where they fit and pay.
+  """Envs to train with: those that the recipe is made for, where they fit.
 
-  They are what its other numbers were chosen with.  Where they do not fit, it is the most that
-  were measured; where they are far past the knee, the knee.
+  They are what its other numbers were chosen with; with fewer, rollouts are longer, so that nothing
+  is won.  Where they do not fit, it is the most that were measured.
   """
-  at = knee(sizes)
-  if recipe_envs >= FAR * at:
-    return at
   return min(recipe_envs, max(size.num_envs for size in sizes))
 
 
@@ -79,7 +76,7 @@ def past_the_knee(task: str, resolved: Resolved, recipe_envs: int) -> str:
   """
   envs, entry = resolved.num_envs, _machines().get(_key(task, resolved))
   if entry:
-    at = entry["knee"]
+    at = max(entry["knee"], recipe_envs)
     if envs < FAR * at:
       return ""
     last = max(entry["sizes"], key=lambda size: size["num_envs"])
@@ -87,13 +84,13 @@ def past_the_knee(task: str, resolved: Resolved, recipe_envs: int) -> str:
     about = f", about {seconds:.0f} s each" if envs >= last["num_envs"] else ""
     return (
       f"--num_envs {envs} is far past what pays on this machine: env-steps/s hardly grow beyond "
-      f"{at} envs (doctor --size measured it), and iterations grow longer{about}"
+      f"{entry['knee']} envs (doctor --size measured it), and iterations grow longer{about}"
     )
   if resolved.backend == "native" and envs >= FAR * recipe_envs:
     return (
       f"--num_envs {envs} is {envs / recipe_envs:.3g} times what the recipe for native is made "
-      f"for, and iterations are as much longer; python -m mjrl doctor --size --task {task} measures "
-      "what pays on this machine"
+      f"for, and iterations are as much longer; python -m mjrl doctor --size --task {task} "
+      "measures what pays on this machine"
     )
   return ""
 

@@ -105,22 +105,21 @@ def _iteration(runner: Runner, most_steps: int) -> tuple[float, float]:
   Steps end with `COLLECT_S`; what lacks of a rollout then is filled with copies of the last one,
   which are as long to learn from.
   """
-  clock, alg = clock_of(runner.env.device), runner.alg
+  clock, alg = clock_of(runner.mjrl_env.device), runner.alg
   with torch.inference_mode():
     obs = runner.env.get_observations()
     began_s, done = clock(), 0
     ends_s = time.perf_counter() + COLLECT_S  # the host's time: asking the device would hold it up
-    given = None
-    while done < most_steps and (given is None or time.perf_counter() < ends_s):
-      actions = alg.act(obs)
-      obs, *given = runner.env.step(actions)
-      alg.process_env_step(obs, *given)
+    while True:
+      obs, rewards, dones, extras = runner.env.step(alg.act(obs))
+      alg.process_env_step(obs, rewards, dones, extras)
       done += 1
+      if done == most_steps or time.perf_counter() > ends_s:
+        break
     step_s = (clock() - began_s) / done
-    assert given is not None  # there was a step
     for _ in range(runner.recipe.rollout_steps - done):
       alg.act(obs)
-      alg.process_env_step(obs, *given)
+      alg.process_env_step(obs, rewards, dones, extras)
     began_s = clock()
     alg.compute_returns(obs)
   alg.update()

@@ -198,7 +198,7 @@ def evaluated(
     circumstances=circumstances,
     changes=changes,
     per_env={figure.key: by_cell(figure.read(seen)) for figure in FIGURES},
-    failed=by_cell(recording.ended.any(0)),
+    failed=by_cell(recording.ended.sum(0)) > 0,
     diverged=by_cell(recording.diverged.sum(0)),
     counted=by_cell(counted.mean(0)).mean(1),
   )

@@ -68,8 +68,7 @@ def _scale(
 ) -> tuple[Colormap, Normalize]:
   """The colours of a figure, which all of its maps share: about a middle, or from 0 up."""
   known = [one.mean for cells in of_figure.values() for one in cells if one]
-  colours = colormaps["YlOrRd" if middle is None else "PuOr"].copy()
-  colours.set_bad(_MISSING)
+  colours = colormaps["YlOrRd" if middle is None else "PuOr"].with_extremes(bad=_MISSING)
   if middle is None:
     return colours, Normalize(0.0, max([*known, 1e-9]))
   reach = max([abs(mean - middle) for mean in known], default=0.0) or 1e-9

@@ -1,6 +1,6 @@
 """Two policies in the same world: what differs between them, and whether it is more than noise."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,14 +65,14 @@ def verdict(difference: Estimate | None) -> str | None:
 def table(a: Evaluation, b: Evaluation) -> str:
   """What differs, a block of rows per condition."""
   about = a.conditions[0].circumstances
-  rows = [("", "A", "B", "B - A", "", "")]
+  rows: list[Sequence[str]] = [("", "A", "B", "B - A", "", "")]
   judged = []
   for gap in gaps(a, b):
     if gap.figure is FIGURES[0]:
       rows.append((gap.condition, "", "", "", "", ""))
     found = gap.over_grid
     said = verdict(found)
-    if said and (found.mean or found.half_width):  # no falls of either is no agreement
+    if found and said and (found.mean or found.half_width):  # no falls of either is no agreement
       judged.append(said != "noise")
     rows.append(_row(gap, found, said))
   names = [one.conditions[0].circumstances for one in (a, b)]
@@ -94,8 +94,8 @@ def title(a: Evaluation, b: Evaluation) -> str:
   """Of the page of maps."""
   first, second = (one.conditions[0].circumstances for one in (a, b))
   return (
-    f"{first.task}: B less A; orange is better, violet worse; bold where it is more than noise\n"
-    f"A {driver(first)}, B {driver(second)}; of ratios, the distances from 100 %"
+    f"{first.task}: B less A; orange is better, violet worse; bold: more than noise\n"
+    f"A {driver(first)}\nB {driver(second)}; of ratios, the distances from 100 %"
   )
 
 

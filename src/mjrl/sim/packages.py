@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -138,7 +138,7 @@ def _with_problem(package: Package, problem: str) -> Package:
   return Package(**(vars(package) | {"problem": f"does not load: {problem}"}))
 
 
-def _pins(lines: Iterable[str]) -> Mapping[str, str]:
+def _pins(lines: Iterable[str]) -> dict[str, str]:
   pairs = (line.partition("#")[0].strip().split("==") for line in lines)
   return {_normal(pair[0]): pair[1] for pair in pairs if len(pair) == 2}
 
