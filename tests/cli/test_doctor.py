@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -11,7 +14,6 @@ from mjrl.sim.resolve import Resolved
 @pytest.fixture
 def looks(monkeypatch):
   """The doctor sees what a test says, and nothing that takes long."""
-  monkeypatch.setattr(doctor, "start_torch", lambda _: None)
   common = {"device": "cpu", "num_envs": 1, "threads": 2, "torch_threads": 1}
   reasons = {"backend": "auto: no GPU", "threads": "auto: two", "torch_threads": "auto: one"}
   found = Resolved(backend="native", reasons=reasons, **common)
@@ -108,3 +110,32 @@ def test_flags_that_do_nothing_are_refused(capsys, argv, says):
   # Guards: a user who believes that another engine was looked at.
   assert doctor.main(argv) == 2
   assert says in capsys.readouterr().err
+
+
+def doctor_with(tmp_path, **modules):
+  """The doctor, where modules of these names hold something else."""
+  for name, text in modules.items():
+    (tmp_path / f"{name}.py").write_text(text)
+  path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+  environ = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+  command = [sys.executable, "-m", "mjrl", "doctor"]
+  return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=tmp_path)
+
+
+def test_the_doctor_outlives_what_is_broken(tmp_path):
+  # Guards: a doctor that needs what it is to find missing, and ends in a traceback.
+  broken = dict.fromkeys(
+    ("torch", "mujoco", "warp", "matplotlib", "onnxruntime"), "raise ImportError('libz.so')"
+  )
+  done = doctor_with(tmp_path, **broken)
+  assert done.returncode == 1 and done.stderr == ""
+  for line in ("FAIL  torch", "FAIL  mujoco", "FAIL  native:cpu", "ImportError: libz.so"):
+    assert line in done.stdout
+  assert "ok    psutil" in done.stdout and "--backend auto takes" in done.stdout
+
+
+def test_without_the_smallest_things_it_says_what_to_install(tmp_path):
+  # Guards: the same of what the command line itself is made of.
+  done = doctor_with(tmp_path, tyro="raise ModuleNotFoundError('no tyro', name='tyro')")
+  assert done.returncode == 1 and done.stderr.count("\n") == 1
+  assert "needs tyro, which is not installed: pip install" in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 from mjrl import tasks
 from mjrl.cli.checkup import FAIL, NOTE, Row, auto, checkup
 from mjrl.cli.flags import DoctorFlags, parse
-from mjrl.cli.prepare import start_torch, without_traceback
+from mjrl.cli.prepare import without_traceback
 from mjrl.cli.size import size
 from mjrl.sim.resolve import Resolved
 
@@ -30,7 +30,6 @@ def _run(flags: DoctorFlags) -> int:
   if flags.size:
     return size(flags)
   resolved = auto()
-  start_torch(resolved.torch_threads)
   if not flags.json:
     print("mjrl doctor", flush=True)
   rows = []
