@@ -23,6 +23,8 @@ def test_an_evaluation_is_what_was_asked_for(evaluations, called):
   assert [row.name for row in given["conditions"]] == ["base", "heavy"]
   assert given["resolved"].num_envs == 8 * len(given["grid"].commands) == 200
   assert (given["steps"], given["seed"], given["physics_hz"]) == (70, 3, 400.0)
+  assert play.main([*argv, "--set", "command.forward_m_s=[0, 0.5]"]) == 0
+  assert evaluations[1][1]["resolved"].num_envs == 8 * 15
 
 
 def test_two_policies_are_compared_by_their_files(evaluations, write_checkpoint, tmp_path, capsys):

@@ -192,12 +192,14 @@ def test_a_difference_that_every_env_shows_is_more_than_noise(walks, walk):
   better = noisy | {
     "slip_m_s": noisy["slip_m_s"] - 0.01 - np.array([[0.0, 0.001]] * 4),
     "forward_ratio": noisy["forward_ratio"] - 0.5,  # all were too fast
+    "yaw_ratio": noisy["yaw_ratio"] + 0.3,  # and turned too slowly
   }
   a, b = (replace(a, conditions=(replace(one, per_env=per_env),)) for per_env in (noisy, better))
   found = {gap.figure.key: gap.over_grid for gap in versus.gaps(a, b)}
   assert found["slip_m_s"].mean == pytest.approx(-0.0105)
   assert found["slip_m_s"].half_width < 0.002 and versus.verdict(found["slip_m_s"]) == "better"
-  assert versus.verdict(found["forward_ratio"]) == "better"
+  for ratio in ("forward_ratio", "yaw_ratio"):
+    assert versus.verdict(found[ratio]) == "better"
   assert versus.verdict(found["yaw_error_rad_s"]) == "noise"
   text = versus.table(a, b)
   assert "slip, cm/s" in text and "-1.05" in text and "BETTER" in text
