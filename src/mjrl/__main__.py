@@ -8,6 +8,7 @@ from mjrl.names import nearest
 
 # Name to what it does; each is a module of mjrl.cli with a function `main(argv) -> int`.
 COMMANDS: Mapping[str, str] = {
+  "doctor": "look at this machine and installation; --size: how many envs it is good for",
   "verify": "prove on this machine that runs repeat, and resume, to the bit",
   "report": "what can be relied on of a run, as text and as one HTML page",
   "runs": "list runs with what came of them, the newest first",
@@ -25,7 +26,15 @@ def main(argv: Sequence[str] | None = None) -> int:
   if argv[0] not in COMMANDS:
     print(f"error: there is no command {argv[0]!r}; {nearest(argv[0], COMMANDS)}", file=sys.stderr)
     return 2
-  return import_module(f"mjrl.cli.{argv[0]}").main(argv[1:])
+  try:
+    command = import_module(f"mjrl.cli.{argv[0]}")
+  except ModuleNotFoundError as error:
+    if (error.name or "mjrl").partition(".")[0] == "mjrl":
+      raise
+    cure = "pip install -c constraints.txt -e ."
+    print(f"error: mjrl needs {error.name}, which is not installed: {cure}", file=sys.stderr)
+    return 1
+  return command.main(argv[1:])
 
 
 if __name__ == "__main__":

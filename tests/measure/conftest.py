@@ -47,7 +47,7 @@ def walk(tripod):
     foot_speed_m_s=np.where(contact, 0.01, 0.4),
     clock_steps=ticks,
     ended=np.zeros((steps, envs), bool),
-    diverged=0,
+    diverged=np.zeros((steps, envs), bool),
     env0=np.zeros((steps, 1), np.float32),
   )
 
@@ -107,7 +107,9 @@ def measured(walk, tripod):
     as_in_training=(),
     versions={},
   )
-  always_down = replace(walk, ended=np.ones_like(walk.ended), diverged=3)
+  diverged = np.zeros_like(walk.ended)
+  diverged[:3, 0] = True
+  always_down = replace(walk, ended=np.ones_like(walk.ended), diverged=diverged)
   return Measured(
     circumstances=about,
     joints=JOINTS,

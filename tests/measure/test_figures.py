@@ -150,7 +150,9 @@ def test_falls_are_counted_apart_from_divergences_and_during_settling(walk, trip
   # Guards: a fall in the first second vanishing with the samples that do not count.
   ended = walk.ended.copy()
   ended[2, 0] = ended[50, 0] = ended[60, 1] = True
-  got = figures(replace(walk, ended=ended, diverged=1), tripod)
+  diverged = np.zeros_like(ended)
+  diverged[50, 0] = True
+  got = figures(replace(walk, ended=ended, diverged=diverged), tripod)
   assert (got.falls, got.diverged, got.envs_failed) == (2, 1, 2)
 
 

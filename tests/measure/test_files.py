@@ -35,4 +35,4 @@ def test_columns_name_each_number_once():
 def test_a_recording_cut_short_is_refused():
   # Guards: zeros of steps that never ran, averaged with those that did.
   with pytest.raises(ValueError, match="0 of 5 control steps were recorded"):
-    Recorder(5, 0.02, clocked=True, postured=False).recording(diverged=0)
+    Recorder(5, 0.02, clocked=True, postured=False).recording()

@@ -64,8 +64,11 @@ def test_a_rate_that_does_not_fit_is_refused(task, hz):
 
 def test_what_stays_random_is_said(task):
   # Guards: randomisation that stays on without a word.
-  text = "\n".join(kept(task))
-  for name, event in task.events.items():
-    assert (name in text) == (event.when in ("startup", "reset"))
+  for pushes in (False, True):
+    replayed, _ = as_replayed(task, obs_noise=True, physics_hz=None, pushes=pushes)
+    text = "\n".join(kept(replayed))
+    stay = ("startup", "reset", "interval") if pushes else ("startup", "reset")
+    for name, event in task.events.items():
+      assert (name in text) == (event.when in stay)
   for name, row in task.observations["policy"].items():
     assert (f"{name} ±" in text) == bool(row.noise)

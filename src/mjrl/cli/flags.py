@@ -251,7 +251,8 @@ class PlayFlags(CommonFlags):
   """
 
   num_envs: Annotated[
-    int | None, _arg("environments simulated at once", "1, with --measure 64", "COUNT")
+    int | None,
+    _arg("environments simulated at once", "1, with --measure 64, with --evaluate 200", "COUNT"),
   ] = None
   agent: Annotated[
     Literal["trained", "zero", "random"],
@@ -261,7 +262,7 @@ class PlayFlags(CommonFlags):
     int | None,
     _arg(
       "control steps to play",
-      "until Ctrl-C or the window closes; measuring, 20 s of each command",
+      "until Ctrl-C or the window closes; measuring, 20 s of each command, evaluating, 10 s",
       "COUNT",
     ),
   ] = None
@@ -310,6 +311,31 @@ class PlayFlags(CommonFlags):
     str, _arg(f"where the film is seen from: {', '.join(CAMERAS)}", CAMERA, "NAME")
   ] = CAMERA
   measure: Annotated[Switch, _arg("record and write measure/ beside the checkpoint", "off")] = False
+  evaluate: Annotated[
+    Switch,
+    _arg(
+      "hold a grid of commands, speed by yaw, all at once, under several conditions, and write "
+      "evaluation.json and .png into measure/",
+      "off",
+    ),
+  ] = False
+  conditions: Annotated[
+    tuple[str, ...],
+    _arg(
+      "conditions of an evaluation: base, clean, pushed, slippery, light, heavy",
+      "all that differ in the task",
+      "NAME ...",
+    ),
+  ] = ()
+  compare: Annotated[
+    tuple[Path, Path] | None,
+    _arg(
+      "evaluate two policies, files or folders, on the same robots, and say in what the second "
+      "differs from the first by more than noise",
+      "none",
+      "A B",
+    ),
+  ] = None
   compare_backend: Annotated[
     str | None,
     _arg(
@@ -430,6 +456,27 @@ class DiffFlags:
   one: Annotated[tyro.conf.Positional[str], _arg("a run, as report takes it", "needed", "A")]
   other: Annotated[tyro.conf.Positional[str], _arg("another", "needed", "B")]
   log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorFlags:
+  """Look at this machine and its installation: what mjrl finds, needs and would use, and why.
+
+  Exit code 0 if all that mjrl needs is there and works, 1 if not; what is optional does not count.
+  --size measures how many envs the machine is good for, a few seconds of training at each number.
+  """
+
+  size: Annotated[Switch, _arg("measure speed and memory at growing numbers of envs", "off")] = (
+    False
+  )
+  task: Annotated[
+    str | None, _arg("task to measure with --size; --list of train.py names them", "none", "NAME")
+  ] = None
+  backend: Annotated[
+    Literal["auto", "native", "warp"], _arg("engine to measure with --size", "auto")
+  ] = "auto"
+  device: Annotated[str, _arg("auto, cpu, cuda or cuda:N; with --size", "auto", "NAME")] = "auto"
+  json: Annotated[Switch, _arg("print JSON, for scripts", "off")] = False
 
 
 def parse(flags: type[Flags], prog: str, argv: Sequence[str]) -> Flags:

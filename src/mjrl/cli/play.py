@@ -10,6 +10,7 @@ from mjrl import tasks
 from mjrl.cli.banner import banner
 from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, said, scene_layer
 from mjrl.cli.config import Config, read_config
+from mjrl.cli.evaluation import check_evaluation, plan_evaluation, run_planned
 from mjrl.cli.flags import PlayFlags, check, parse
 from mjrl.cli.listing import scene_table, task_table
 from mjrl.cli.prepare import plan_shared, said_scene, start_torch, without_traceback
@@ -32,7 +33,7 @@ SETTINGS = {
 }
 
 NUM_ENVS = 1
-MEASURED_NUM_ENVS = 64
+MEASURED_NUM_ENVS, EVALUATED_NUM_ENVS = 64, 200
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,18 +51,28 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   settings = read_settings(Path.cwd(), os.environ)
   flags, sources = apply_settings(flags, argv, SETTINGS, settings, config.settings())
   check(flags, sources)
+  evaluates = flags.evaluate or flags.compare is not None
+  check_evaluation(flags, sources)
   num_envs = MEASURED_NUM_ENVS if flags.measure else NUM_ENVS
+  num_envs = EVALUATED_NUM_ENVS if evaluates else num_envs
   shared = plan_shared(flags, sources, flags.num_envs, {"native": num_envs, "warp": num_envs})
   other = flags.compare_backend
   compared = resolve_other(other, shared.resolved, flags.cpu_threads) if other else None
-  checkpoint = _find_checkpoint(flags, shared.log_dir, shared.entry.robot, shared.task)
+  checkpoint, rival = _find_checkpoints(flags, shared.log_dir, shared.entry.robot, shared.task)
   start_torch(shared.resolved.torch_threads)
   changed = _changed(flags, sources, config, shared.task, checkpoint)
   film = _film(flags, changed.task)
   library, drawn_by = find_library(sys.platform, os.environ) if film else ("", "")
+  evaluation = None
+  if evaluates:
+    against = _changed(flags, sources, config, shared.task, rival).task if rival else None
+    evaluation = plan_evaluation(flags, shared.resolved, changed.task, against)
+    shared = replace(shared, resolved=evaluation.resolved)
   loaded = str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}"
   if changed.inherited:
     loaded += f"; set by the checkpoint's run: {said(changed.inherited)}"
+  if rival:
+    loaded = f"A {loaded}; B {rival}"
   print(
     banner(
       title="mjrl play",
@@ -83,6 +94,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   if flags.dry_run:
     print("dry run: nothing was built")
     return 0
+  if evaluation:
+    return run_planned(evaluation, flags, shared, (checkpoint, rival) if rival else (checkpoint,))
   from mjrl.measure.play import play
 
   return play(
@@ -127,10 +140,10 @@ def _changed(
     *terrain_layers(flags, sources, sets, task),
   )
   given = {"obs_noise": flags.obs_noise, "physics_hz": flags.physics_hz}
-  held = flags.command is not None
-  changed = change(bare, "", layers, lambda path, _: unused(task, path, held=held, **given))
+  given |= {"held": flags.command is not None, "pushes": flags.evaluate or bool(flags.compare)}
+  changed = change(bare, "", layers, lambda path, _: unused(task, path, **given))
   if flags.posture is not None:
-    command = (0.0, 0.0, 0.0) if flags.measure and not held else flags.command
+    command = (0.0, 0.0, 0.0) if flags.measure and flags.command is None else flags.command
     check_posture(changed.task, flags.posture, command)
   if checkpoint and saved:
     check_policy(checkpoint, saved, changed.task)
@@ -145,10 +158,10 @@ def _film(flags: PlayFlags, task: Task) -> Shot | None:
   """
   if flags.video is None:
     return None
-  if flags.measure:
+  if flags.measure or flags.evaluate or flags.compare is not None:
     raise ValueError(
-      "--video and --measure do not go together: a measurement starts 64 robots anew for each "
-      "command; film one with --command"
+      "--video does not go with --measure, --evaluate or --compare: those start many robots anew "
+      "for each command; film one with --command"
     )
   hz = 1 / task.control_dt_s
   return shot(flags.video, flags.video_size, flags.video_fps, flags.video_camera, hz)
@@ -162,14 +175,22 @@ def _said(film: Shot, steps: int | None, drawn_by: str) -> str:
   )
 
 
-def _find_checkpoint(flags: PlayFlags, log_dir: Path, robot: str, task: str) -> Path | None:
+def _find_checkpoints(
+  flags: PlayFlags, log_dir: Path, robot: str, task: str
+) -> tuple[Path | None, Path | None]:
+  """The checkpoint that is replayed, and the one that it is compared with, if there are any."""
+  if flags.compare is not None:
+    a, b = (checkpoints.find(log_dir, robot, task, given) for given in flags.compare)
+    if a == b:
+      raise ValueError(f"--compare: both are {a}, and a policy does not differ from itself")
+    return a, b
   if flags.agent == "trained":
-    return checkpoints.find(log_dir, robot, task, flags.checkpoint)
+    return checkpoints.find(log_dir, robot, task, flags.checkpoint), None
   if flags.checkpoint is not None:
     raise ValueError(
       f"--checkpoint has no effect with --agent {flags.agent}: leave one of the two out"
     )
-  return None
+  return None, None
 
 
 def _departures(flags: PlayFlags) -> list[str]:
@@ -185,6 +206,8 @@ def _departures(flags: PlayFlags) -> list[str]:
     )
   if not flags.obs_noise:
     found.append("no observation noise")
+  if flags.evaluate or flags.compare is not None:
+    found.append("conditions of an evaluation")
   if flags.physics_hz is not None:
     found.append(f"physics at {flags.physics_hz:g} Hz")
   return found

@@ -18,6 +18,7 @@ from mjrl.cli.sweep import sweep
 from mjrl.envs.describe import describe
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.run_config import run_config
+from mjrl.learn.sizes import past_the_knee
 from mjrl.sim.ranks import Ranks
 
 
@@ -54,6 +55,10 @@ def _run(ranks: Ranks, flags: TrainFlags, argv: Sequence[str], stop: StopAsked) 
   print(_banner(run), flush=True)
   for line in since(config.record, run.changed.task, run.shared.resolved):
     print(f"{config.name} was of another run, which this one may not repeat: {line}")
+  if warning := past_the_knee(
+    run.shared.task, run.shared.resolved, run.shared.entry.num_envs[run.shared.resolved.backend]
+  ):
+    print(f"WARNING: {warning}", flush=True)
   if run.flags.dry_run:
     print(_resolved(run))
     print("dry run: nothing was built")

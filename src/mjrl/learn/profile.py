@@ -100,7 +100,7 @@ class Profile:
     Args:
       device: of the env; on a CUDA device the clock first waits for what was started there.
     """
-    self._device, self._clock = device, _clock(device)
+    self._device, self._clock = device, clock_of(device)
     self._run = self._here = Span()
     self._iterations = 0
     self._began_s: float | None = None
@@ -237,7 +237,7 @@ def _walk(part: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[str,
     yield from _walk(within, depth + 1)
 
 
-def _clock(device: str) -> Callable[[], float]:
+def clock_of(device: str) -> Callable[[], float]:
   """Seconds, once the device has done what it was asked for."""
   if not device.startswith("cuda"):
     return time.perf_counter

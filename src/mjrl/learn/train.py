@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import torch
 
 from mjrl.envs.describe import describe, differences
@@ -204,12 +205,8 @@ def _build(
 ) -> tuple[Env, Evaluation | None, Env | None]:
   """The envs to learn in, to evaluate in, to film; torch's own stream is the networks' from now."""
   model = compile_scene(task)
-  check_room(
-    resolved,
-    model,
-    beside=_rollout_bytes_per_env(task, recipe),
-    more_envs=num_eval_envs(options, resolved) + num_film_envs(options),
-  )
+  more_envs = num_eval_envs(options, resolved) + num_film_envs(options)
+  check_room_to_learn(task, resolved, recipe, model, more_envs=more_envs)
   of_networks, of_env, of_evaluation, of_films = streams(seed, 4, resolved.ranks.rank)
   torch.manual_seed(of_networks)
   env = Env(
@@ -285,6 +282,25 @@ def _learn(
       profile.end()
     if show:
       show.close()
+
+
+def check_room_to_learn(
+  task: Task, resolved: Resolved, recipe: Recipe, model: mujoco.MjModel, *, more_envs: int = 0
+) -> None:
+  """Refuse a number of envs that does not fit together with what learning keeps.
+
+  Args:
+    task: to learn.
+    resolved: engine, device and env count.
+    recipe: for that many.
+    model: of every env.
+    more_envs: of the engine alone, such as an evaluation's.
+
+  Raises:
+    ValueError: see `mjrl.sim.memory.check_memory`.
+  """
+  beside = _rollout_bytes_per_env(task, recipe)
+  check_room(resolved, model, beside=beside, more_envs=more_envs)
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:

@@ -130,9 +130,9 @@ def segment_figures(
     name=segment.name,
     steps=len(counted),
     counted_share=float(counted.mean()),
-    falls=int(recording.ended.sum()) - recording.diverged,
+    falls=int(falls(recording).sum()),
     envs_failed=int(recording.ended.any(0).sum()),
-    diverged=recording.diverged,
+    diverged=int(recording.diverged.sum()),
     forward_m_s=tracking(segment.command[0], axes[:, 0]),
     left_m_s=tracking(segment.command[1], axes[:, 1]),
     yaw_rad_s=tracking(segment.command[2], axes[:, 2]),
@@ -215,10 +215,11 @@ def drift_speed(position_m: Array, counted: Array, dt_s: float) -> Array:
   return np.divide(moved_m, time_s, out=np.full(time_s.shape, np.nan), where=time_s > 0)
 
 
-def cost_of_transport(power_w: Array, axes: Array, counted: Array, mass_kg: float) -> Array:
+def cost_of_transport(power_w: Array, axes: Array, counted: Array, mass_kg: float | Array) -> Array:
   """Mean positive mechanical power over weight times speed, per env.  (N,); NaN where it stands.
 
   power_w  (T, N) sum over joints of max(0, torque * velocity);  axes  (N, 3) mean velocity
+  mass_kg  of every robot, or (N,)
   """
   speed = np.hypot(axes[:, 0], axes[:, 1])
   weight_w = mass_kg * GRAVITY_M_S2 * speed
@@ -250,24 +251,35 @@ def _feet(
     match=match,
     lift_m=found.lift_m,
     clearance_m=found.clearance_m,
-    slip_m_s=mean_over_time(recording.foot_speed_m_s, counted[:, :, None] & contact),
+    slip_m_s=slip_speed(recording, counted),
     swings=found.number,
     short_flights=found.short,
   )
 
 
+def falls(recording: "Recording") -> Array:
+  """Episodes that a termination of the task ended, per env.  (N,)."""
+  return (recording.ended & ~recording.diverged).sum(0)
+
+
+def slip_speed(recording: "Recording", counted: Array) -> Array:
+  """Mean horizontal speed of each foot while it touches the ground.  (N, F) m/s."""
+  touches = counted[:, :, None] & recording.foot_contact
+  return mean_over_time(recording.foot_speed_m_s, touches)
+
+
+def over_feet(values: Array) -> Array:
+  """Mean over the feet that have the figure, (N, F) to (N,)."""
+  return mean_over_time(values.T, np.isfinite(values.T))
+
+
 def _foot(feet: _Feet, columns: slice) -> FootFigures:
   return FootFigures(
-    duty=spread(_over_feet(feet.duty[:, columns])),
-    clock_match=None if feet.match is None else spread(_over_feet(feet.match[:, columns])),
-    lift_m=spread(_over_feet(feet.lift_m[:, columns])),
-    clearance_m=spread(_over_feet(feet.clearance_m[:, columns])),
-    slip_m_s=spread(_over_feet(feet.slip_m_s[:, columns])),
+    duty=spread(over_feet(feet.duty[:, columns])),
+    clock_match=None if feet.match is None else spread(over_feet(feet.match[:, columns])),
+    lift_m=spread(over_feet(feet.lift_m[:, columns])),
+    clearance_m=spread(over_feet(feet.clearance_m[:, columns])),
+    slip_m_s=spread(over_feet(feet.slip_m_s[:, columns])),
     swings=int(feet.swings[:, columns].sum()),
     short_flights=int(feet.short_flights[:, columns].sum()),
   )
-
-
-def _over_feet(values: Array) -> Array:
-  """Mean over the feet that have the figure, (N, F) to (N,)."""
-  return mean_over_time(values.T, np.isfinite(values.T))

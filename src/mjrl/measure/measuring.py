@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from mjrl.envs.env import Env
 from mjrl.envs.policy import advance, begin
@@ -40,20 +41,17 @@ def measure_replay(
     ValueError: the segments are too short for anything to count.
   """
   env = replay.env
-  steps = round(SEGMENT_S / env.dt_s) if steps is None else steps
-  least = round(SETTLE_S / env.dt_s) + 2
-  if steps < least:
-    raise ValueError(
-      f"--steps is {steps}, {steps * env.dt_s:g} s: the first {SETTLE_S:g} s of a segment do not "
-      f"count, so that measuring takes at least {least}"
-    )
+  steps = checked_steps(steps, SEGMENT_S, env.dt_s)
   series = _series(env, command, posture)
   about = circumstances(replay)
   status = StatusLine(pace := Pace(speed, env.dt_s), env.dt_s)
   segments = []
   try:
     for held in series:
-      recording = record(replay, held, steps, pace, status, show)
+      commands = torch.tensor([held.command]).repeat(env.num_envs, 1)
+      recording = record(
+        replay, commands, held.name, steps, pace, status, show, posture=held.posture
+      )
       segments.append(measured_segment(replay, about, held, recording))
   finally:
     status.end()
@@ -85,31 +83,61 @@ def _parts(env: Env) -> dict[str, bool]:
   return {"clocked": env.task.gait is not None, "postured": posture_of(env.asked) is not None}
 
 
+def checked_steps(steps: int | None, default_s: float, dt_s: float) -> int:
+  """Control steps of a command: those that were asked for, or default_s of them.
+
+  Raises:
+    ValueError: too few for anything to count.
+  """
+  steps = round(default_s / dt_s) if steps is None else steps
+  least = round(SETTLE_S / dt_s) + 2
+  if steps < least:
+    raise ValueError(
+      f"--steps is {steps}, {steps * dt_s:g} s: the first {SETTLE_S:g} s of a command do not "
+      f"count, so that measuring takes at least {least}"
+    )
+  return steps
+
+
 def record(
   replay: Replay,
-  held: Segment,
+  commands: Tensor,
+  note: str,
   steps: int,
   pace: Pace,
   status: StatusLine,
   show: Show | None,
+  *,
+  posture: Posture | None = None,
 ) -> Recording:
-  """Start every env anew, hold a command for so many control steps, and record."""
+  """Start every env anew, hold a command in each for so many control steps, and record.
+
+  Args:
+    replay: what is driven.
+    commands: of each env, (N, 3).
+    note: for the status line.
+    steps: control steps.
+    pace: of the replay.
+    status: line to keep up to date.
+    show: to look at it with.
+    posture: of every env's body, where the task asks for postures.
+  """
   env = replay.env
-  env.commands.fix(torch.tensor(held.command, device=env.device).repeat(env.num_envs, 1))
-  if (body := posture_of(env.asked)) and held.posture:
-    body.fix(torch.tensor(held.posture).repeat(env.num_envs, 1))
+  env.commands.fix(commands.to(env.device))
+  if (body := posture_of(env.asked)) and posture is not None:
+    body.fix(torch.tensor(posture).repeat(env.num_envs, 1))
   observations = begin(env, replay.policy)
   recorder = Recorder(steps, env.dt_s, **_parts(env))
-  env.end_iteration(0)  # so that the failures counted below are this segment's
+  asked = commands.mean(0).tolist()
   for _ in range(steps):
     step = advance(env, replay.policy, observations)
     observations = step.observations
-    recorder.add(step.state, step.terminated)
+    recorder.add(step)
     if show:
-      show.step((("command", f"{held.name}; measuring, so that nothing can be steered"),))
-    status.step(step.state.velocity.mean(0).tolist(), held.command, held.name)
+      show.step((("command", f"{note}; measuring, so that nothing can be steered"),))
+    status.step(step.state.velocity.mean(0).tolist(), asked, note)
     pace.wait()
-  return recorder.recording(diverged=int(env.end_iteration(0)["Metrics/diverged"]))
+  return recorder.recording()
 
 
 def measured_segment(

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mjrl.envs.filmed import subject_of
-from mjrl.envs.show import REPLAY, Show, open_show
 from mjrl.envs.task import Task
 from mjrl.measure import compare
 from mjrl.measure.agents import AGENTS
@@ -15,10 +14,10 @@ from mjrl.measure.measuring import folder, measure_replay, write
 from mjrl.measure.replay import Replay, open_replay
 from mjrl.measure.report import report
 from mjrl.measure.series import Posture
+from mjrl.measure.shown import shown
 from mjrl.measure.watch import watch
 from mjrl.sim.resolve import Resolved
 from mjrl.view.choice import Choice
-from mjrl.view.controls import Range
 from mjrl.view.film import Film
 from mjrl.view.shot import Shot
 
@@ -97,7 +96,7 @@ def play(
   try:
     for replay in replays:
       limits = None if measure else replay.trained
-      with _shown(replay, viewer, limits, speed) as (show, pace):
+      with shown(replay, viewer, limits, speed) as (show, pace):
         if not measure:
           with _filmed(replay, film, library) as begun:
             return watch(replay, command, posture, steps, pace, show, begun)
@@ -110,21 +109,6 @@ def play(
     print("\ninterrupted" + (f": {kept} was written" if measure else ""), flush=True)
     return INTERRUPTED
   return 0
-
-
-@contextmanager
-def _shown(
-  replay: Replay, viewer: Choice, limits: Sequence[Range] | None, speed: float | None
-) -> Iterator[tuple[Show | None, float]]:
-  """A viewer, if one is wanted, and the speed; what went wrong is said at the end."""
-  show = open_show(replay.env, viewer, REPLAY, limits)
-  try:
-    yield show, (1.0 if show else 0.0) if speed is None else speed
-  finally:
-    for note in replay.env.take_notes():
-      print(f"note: {note}", flush=True)
-    if show:
-      show.close()
 
 
 @contextmanager

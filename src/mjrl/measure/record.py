@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mjrl.envs.env import Step
 from mjrl.envs.posture import POSTURE
 from mjrl.envs.state import State
 from mjrl.measure.statistics import Array
@@ -28,7 +29,7 @@ class Recording:
     clock_steps     (T, N) int64 control steps on the gait clock
     posture         (T, N, 4) of the body, see `State.body_posture`; None if none is asked for
     ended           (T, N) bool: the episode failed in this step, so the next row is another's
-    diverged        how many of those failures were a bad number in the simulation
+    diverged        (T, N) bool: it failed because the simulation met a bad number
     env0            (T, C) float32, see `columns`
   """
 
@@ -44,7 +45,7 @@ class Recording:
   foot_speed_m_s: Array
   clock_steps: Array
   ended: Array
-  diverged: int
+  diverged: Array
   env0: Array
   posture: Array | None = None
 
@@ -65,14 +66,16 @@ class Recorder:
     self._kept: dict[str, Tensor] = {}
     self._next = 0
 
-  def add(self, state: State, terminated: Tensor) -> None:
-    """Keep the state at the end of a control step, and which episodes failed in it, (N,) bool."""
-    values = _measured(state) | {
-      "ended": terminated,
-      "env0": _env0(state, terminated, self._clocked, self._postured),
+  def add(self, step: Step) -> None:
+    """Keep the state at the end of a control step, and which episodes failed in it."""
+    ended = step.terminated
+    values = _measured(step.state) | {
+      "ended": ended,
+      "diverged": step.failed.get("diverged", torch.zeros_like(ended)),
+      "env0": _env0(step.state, ended, self._clocked, self._postured),
     }
     if self._postured:
-      values["posture"] = state.body_posture
+      values["posture"] = step.state.body_posture
     if not self._kept:
       self._kept = {
         name: torch.zeros(self._steps, *value.shape, dtype=value.dtype, device=value.device)
@@ -82,8 +85,8 @@ class Recorder:
       self._kept[name][self._next] = value
     self._next += 1
 
-  def recording(self, diverged: int) -> Recording:
-    """What was kept, with how many of the failures were a bad number in the simulation.
+  def recording(self) -> Recording:
+    """What was kept.
 
     Raises:
       ValueError: fewer steps were added than there is room for.
@@ -91,7 +94,7 @@ class Recorder:
     if self._next != self._steps:
       raise ValueError(f"{self._next} of {self._steps} control steps were recorded: add the rest")
     arrays = {name: value.cpu().numpy() for name, value in self._kept.items()}
-    return Recording(dt_s=self._dt_s, diverged=diverged, **arrays)
+    return Recording(dt_s=self._dt_s, **arrays)
 
 
 def columns(

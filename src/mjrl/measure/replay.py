@@ -57,13 +57,14 @@ def open_replay(
   obs_noise: bool,
   physics_hz: float | None,
   measure: bool,
+  pushes: bool = False,
 ) -> Replay:
   """Build the env of a task as it is trained, changed for replay, and its driver.
 
   Raises:
     ValueError: a physics rate or a checkpoint that does not fit the task.
   """
-  replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz)
+  replayed, changed = as_replayed(task, obs_noise=obs_noise, physics_hz=physics_hz, pushes=pushes)
   saved = None
   if checkpoint:
     saved = checkpoints.read(checkpoint)
@@ -119,7 +120,7 @@ def _driven(
       "anew every few seconds."
     )
   if measure and command is None and posture is None:
-    said.append("Commands are a fixed series; in training they are drawn anew every few seconds.")
+    said.append("Commands are fixed and held; in training they are drawn anew every few seconds.")
   return tuple(said)
 
 

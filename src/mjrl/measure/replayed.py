@@ -19,22 +19,23 @@ _CAN_BE_KEPT = (*_KEPT, "never")  # those among them that an override switches o
 
 
 def as_replayed(
-  task: Task, *, obs_noise: bool, physics_hz: float | None
+  task: Task, *, obs_noise: bool, physics_hz: float | None, pushes: bool = False
 ) -> tuple[Task, tuple[str, ...]]:
-  """The task without pushes, time-outs and ladder, and each difference as a plain sentence.
+  """The task without time-outs and ladder, and each difference as a plain sentence.
 
   Args:
     task: as it is trained.
     obs_noise: whether the policy's observations keep their noise.
     physics_hz: physics rate, the control rate being kept; None keeps that of training.
+    pushes: whether the recurring events of training, such as pushes, stay.
 
   Raises:
     ValueError: physics_hz is not a whole multiple of the control rate.
   """
   said = []
-  pushes = sorted(name for name, event in task.events.items() if event.when == "interval")
-  if pushes:
-    said.append(f"No disturbances: training's recurring events are off ({', '.join(pushes)}).")
+  recurring = recurring_events(task)
+  if recurring and not pushes:
+    said.append(f"No disturbances: training's recurring events are off ({', '.join(recurring)}).")
   said.append(f"Episodes never time out; in training they end after {task.episode_s:g} s.")
   if task.all_ladders:
     said.append(
@@ -60,7 +61,11 @@ def as_replayed(
     )
   changed = replace(
     task,
-    events={name: event for name, event in task.events.items() if event.when in _KEPT},
+    events={
+      name: event
+      for name, event in task.events.items()
+      if event.when in _KEPT or (pushes and name in recurring)
+    },
     episode_s=ENDLESS_S,
     curriculum=None,
     ladders={},
@@ -78,12 +83,22 @@ def kept(task: Task) -> tuple[str, ...]:
   said = []
   if world:
     said.append(f"As in training, these differ from env to env: {', '.join(world)}.")
+  if recurring_events(task):
+    said.append(f"As in training, these disturb the robot: {', '.join(recurring_events(task))}.")
   if noisy_rows(task):
     said.append(f"As in training, observations are noisy: {', '.join(noisy_rows(task))}.")
   return tuple(said)
 
 
-def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: float | None) -> str:
+def unused(
+  task: Task,
+  path: str,
+  *,
+  obs_noise: bool,
+  held: bool,
+  physics_hz: float | None,
+  pushes: bool = False,
+) -> str:
   """Why another number at a path of the task would not change a replay; "" if it would.
 
   Args:
@@ -92,6 +107,7 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
     obs_noise: as `as_replayed` takes it.
     held: whether one command is held throughout.
     physics_hz: as `as_replayed` takes it.
+    pushes: as `as_replayed` takes it.
   """
   table, _, rest = path.partition(".")
   event = task.events.get(rest.partition(".")[0])
@@ -105,7 +121,7 @@ def unused(task: Task, path: str, *, obs_noise: bool, held: bool, physics_hz: fl
     "command": "--command is held" if held else "",
     "physics_dt_s": "--physics_hz is given" if physics_hz is not None else "",
     "events": ""
-    if event and event.when in _CAN_BE_KEPT
+    if event and event.when in _CAN_BE_KEPT + ("interval",) * pushes
     else "a replay leaves this event out anyway",
     "terrain": "a replay climbs no levels" if rest.startswith("curriculum") else "",
     "observations": "a replay has no critic" if rest.startswith("critic.") else "",
@@ -157,6 +173,11 @@ def check_policy(checkpoint: Path, saved: Mapping[str, Any], task: Task) -> None
   policy = {"policy": describe(task.observations["policy"])}
   asked = {"name": task.name, "observations": policy}
   checkpoints.check_networks(checkpoint, dict(saved), asked, saved["recipe"])
+
+
+def recurring_events(task: Task) -> list[str]:
+  """Events that come again and again in an episode: pushes."""
+  return sorted(name for name, event in task.events.items() if event.when == "interval")
 
 
 def noisy_rows(task: Task) -> list[str]:

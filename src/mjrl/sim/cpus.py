@@ -13,9 +13,13 @@ def usable_cpus(*, root: Path = Path("/")) -> int:
 
   root  where /proc and /sys are looked for.
   """
-  quota = _cgroup_quota_cpus(root)
-  allowed = _affinity_cpus()
+  allowed, quota = cpu_limits(root)
   return max(1, allowed if quota is None else min(allowed, int(quota)))
+
+
+def cpu_limits(root: Path = Path("/")) -> tuple[int, float | None]:
+  """CPUs of the affinity mask, and of the cgroup quota; None where there is no quota."""
+  return _affinity_cpus(), _cgroup_quota_cpus(root)
 
 
 def _affinity_cpus() -> int:

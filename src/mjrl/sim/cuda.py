@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+from dataclasses import dataclass
 
 _ERRORS = {100: "no device", 803: "driver and library versions differ", 999: "unknown"}
 _MEMORY_POOLS = 115  # CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
@@ -27,6 +28,31 @@ def cuda_devices() -> tuple[int, str]:
   if count.value == 0:
     return 0, "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES empty?)"
   return count.value, f"{count.value} CUDA device{'s' if count.value > 1 else ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaDevice:
+  """A device as the driver tells of it; driver is the CUDA version that it is made for."""
+
+  name: str
+  memory_bytes: int
+  driver: str
+
+
+def cuda_device(index: int) -> CudaDevice:
+  """What device cuda:index, one of `cuda_devices`, is."""
+  driver = _driver()
+  device, version = ctypes.c_int(0), ctypes.c_int(0)
+  name, memory = ctypes.create_string_buffer(256), ctypes.c_size_t(0)
+  driver.cuDeviceGet(ctypes.byref(device), index)
+  driver.cuDeviceGetName(name, len(name), device)
+  driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
+  driver.cuDriverGetVersion(ctypes.byref(version))
+  return CudaDevice(
+    name=name.value.decode(errors="replace"),
+    memory_bytes=memory.value,
+    driver=_version(version.value),
+  )
 
 
 def cuda_graphs(index: int) -> str:
@@ -55,13 +81,17 @@ def graphs_in_words(driver: int, pools: bool, setting: str) -> str:
   """
   slow = "; WARNING: expect several times less speed"
   if driver < _GRAPHS_DRIVER:
-    had = f"{driver // 1000}.{driver % 1000 // 10}"
-    return f"off: the driver is of CUDA {had}, and 12.4 is needed{slow}"
+    return f"off: the driver is of CUDA {_version(driver)}, and 12.4 is needed{slow}"
   if not pools:
     return f"off: the device has no memory pools{slow}"
   if setting.lower() in ("0", "false", "no"):
     return f"off: {_POOLS_SETTING} is {setting}{slow}"
   return "on"
+
+
+def _version(number: int) -> str:
+  """A CUDA version as people write it, of 1000 * major + 10 * minor."""
+  return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _library() -> str:

@@ -1,12 +1,17 @@
 """Whether a request fits in memory, asked before anything large is made."""
 
-from pathlib import Path
+from __future__ import annotations
 
-import mujoco
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import psutil
 
 from mjrl.sim.cpus import cgroup_folders
 from mjrl.sim.resolve import Resolved
+
+if TYPE_CHECKING:
+  import mujoco
 
 # MuJoCo reserves an arena per env but touches only what contacts and constraints need, and the
 # batch adds rows of its own: 200 KiB together for a robot of 22 joints that walks, rounded up.
@@ -21,7 +26,9 @@ _CGROUP_FILES = {
 
 def engine_bytes_per_env(model: mujoco.MjModel) -> int:
   """What native:cpu keeps for each env: one MjData, and the part of its arena that is used."""
-  return mujoco.MjData(model).nbuffer + _ARENA_TOUCHED
+  from mujoco import MjData  # here, so that what is free can be asked where no engine loads
+
+  return MjData(model).nbuffer + _ARENA_TOUCHED
 
 
 def check_room(
