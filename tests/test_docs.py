@@ -10,9 +10,11 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 def anchors(page: Path) -> set[str]:
-  """The anchors of a page's headings, as they are made from their words."""
-  headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-  return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+  """The anchors of a page: of its headings, as they are made from their words, and of rows."""
+  text = page.read_text(encoding="utf-8")
+  headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+  named = set(re.findall(r'<a id="([^"]+)">', text))
+  return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings} | named
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -39,6 +41,17 @@ def test_flags_of_commands_exist(page):
     for line in re.findall(rf"scripts/{script}\.py.*$", page.read_text(), re.MULTILINE):
       for flag in re.findall(r"--([a-zA-Z][\w.-]*)", line):
         assert re.sub("[_.]", "-", flag) in known, f"{page.name}: {line.strip()}"
+
+
+def test_every_finding_has_its_row():
+  # Guards: a finding whose link leads nowhere, and a row about a finding that there is no more.
+  from mjrl.learn.findings import PAGE
+  from mjrl.learn.rules import RULES
+
+  rows = re.findall(
+    r'^\| <a id="([^"]+)"></a>\*\*(.+?)\*\*', (ROOT / PAGE).read_text(), re.MULTILINE
+  )
+  assert [anchor for anchor, _ in rows] == list(RULES) == [name for _, name in rows]
 
 
 def test_overrides_of_the_documentation_are_taken():

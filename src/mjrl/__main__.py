@@ -9,6 +9,9 @@ from mjrl.names import nearest
 # Name to what it does; each is a module of mjrl.cli with a function `main(argv) -> int`.
 COMMANDS: Mapping[str, str] = {
   "verify": "prove on this machine that runs repeat, and resume, to the bit",
+  "report": "what can be relied on of a run, as text and as one HTML page",
+  "runs": "list runs with what came of them, the newest first",
+  "diff": "what differs between two runs, in configuration and outcome",
 }
 
 

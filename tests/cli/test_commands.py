@@ -132,6 +132,8 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
     "steps": 9,
     "speed": 0.0,
     "command": (-0.25, 0.0, 0.5),
+    "film": None,
+    "library": "",
     "obs_noise": False,
     "physics_hz": 500.0,
     "measure": True,

@@ -181,3 +181,37 @@ def test_the_critic_of_a_constant_reward_approaches_its_sum(bootstrap, reaches, 
     value = alg.critic(obs).mean().item()
   wanted = 1 / (1 - GAMMA)
   assert (abs(value - wanted) < 0.01 * wanted) == reaches, value
+
+
+def test_what_the_critic_foresaw_is_told():
+  # Guards: a share of the wrong variance, or of what the critic says after it has learned.
+  alg = make(num_learning_epochs=1)
+  rollout(alg)
+  returns = torch.randn(STEPS, N, 1, generator=torch.Generator().manual_seed(2)) * 3 + 5
+  alg.storage.returns.copy_(returns)
+  alg.storage.values.copy_(returns - 0.2 * (returns - returns.mean()))  # most of each deviation
+  assert alg.update()["explained_variance"] == pytest.approx(0.96, abs=1e-5)
+  rollout(alg)
+  alg.storage.returns.fill_(2.0)
+  alg.storage.values.fill_(1.0)  # all alike: nothing is left to foresee
+  assert alg.update()["explained_variance"] == 1.0
+
+
+def test_the_divergence_of_an_update_is_told(monkeypatch):
+  # Guards: no way to see that updates are too large, or none at all; those of all updates so far.
+  alg, told = make(schedule="adaptive", learning_rate=1e-3), []
+  divergence = alg.actor.distribution.kl_divergence
+  monkeypatch.setattr(
+    alg.actor.distribution,
+    "kl_divergence",
+    lambda *args: told.append(float(divergence(*args).mean())) or divergence(*args),
+  )
+  for _ in range(2):
+    told.clear()
+    rollout(alg)
+    assert alg.update()["kl"] == pytest.approx(sum(told) / len(told))
+    assert len(told) == 4 and max(told) > 0
+  # By a plan, rsl_rl works out none.
+  fixed = make(schedule="fixed")
+  rollout(fixed)
+  assert "kl" not in fixed.update()

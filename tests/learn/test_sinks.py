@@ -168,6 +168,9 @@ class Failing:
   def write(self, iteration, scalars):
     self._at("write")
 
+  def say(self, iteration, name, text):
+    self._at("say")
+
   def close(self):
     self._at("close")
 
@@ -239,7 +242,7 @@ from wandb.proto.wandb_internal_pb2 import Record
 
 (path,) = Path(sys.argv[1] if len(sys.argv) > 1 else ".").glob("**/offline-run-*/*.wandb")
 data, at, whole = path.read_bytes(), 7, b""
-found = {"config": {}, "history": [], "path": str(path)}
+found = {"config": {}, "history": [], "summary": {}, "path": str(path)}
 value = lambda items: {item.key or "/".join(item.nested_key): json.loads(item.value_json)
                        for item in items}
 while at + 7 <= len(data):
@@ -257,6 +260,8 @@ while at + 7 <= len(data):
     found["config"] |= value(record.run.config.update)
   if record.HasField("history"):
     found["history"].append(value(record.history.item))
+  if record.HasField("summary"):
+    found["summary"] |= value(record.summary.update)
   if record.HasField("exit"):
     found["exit_code"] = record.exit.exit_code
 print(json.dumps(found))
@@ -329,6 +334,7 @@ from mjrl.learn.sinks import open_sinks
 
 for sink in (sinks := open_sinks(Path("run"), "wandb", {"seed": 5}, Failures())):
   sink.write(3, {"a": 0.5})
+  sink.say(3, "findings/too-much", "10 of 3")
 try:
   if len(sys.argv) == 1:
     raise ZeroDivisionError
@@ -360,3 +366,4 @@ def test_a_run_that_failed_is_marked_and_variables_of_wandb_rule(tmp_path, alone
   found = json.loads(finish(alone(READER))[0])
   assert (found["project"], found["name"], found["exit_code"]) == ("mine", "another", 1)
   assert found["history"][0]["a"] == 0.5 and found["history"][0]["_step"] == 3
+  assert found["summary"]["findings/too-much"] == "iteration 3: 10 of 3"

@@ -95,6 +95,7 @@ def measured(walk, tripod):
     backend="native:cpu",
     device="cpu",
     num_envs=2,
+    scene={"name": "studio", "physics": ""},
     seed=5,
     physics_hz=200.0,
     control_hz=50.0,

@@ -110,6 +110,8 @@ def compared(resolved):
       compared=warp,
       seed=3,
       agent=agent,
+      film=None,
+      library="",
       checkpoint=None,
       steps=60,
       speed=0.0,

@@ -1,12 +1,14 @@
 import csv
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from mjrl import tasks
+from mjrl.envs.policy import advance
 from mjrl.envs.posture import POSTURE
 from mjrl.learn import checkpoints
 from mjrl.learn.interrupts import StopAsked
@@ -15,6 +17,7 @@ from mjrl.learn.train import train
 from mjrl.measure.play import play
 from mjrl.measure.plots import limbs
 from mjrl.sim.resolve import Resolved
+from mjrl.view.shot import Shot
 
 STEPS, ENVS = 60, 2
 
@@ -36,6 +39,8 @@ def replay(**changes):
     "obs_noise": True,
     "physics_hz": None,
     "measure": False,
+    "film": None,
+    "library": "",
     "headless": True,
   }
   return play(**(given | changes))
@@ -295,3 +300,50 @@ def test_who_acts_is_told_of_starts_and_ends(monkeypatch, tmp_path, no_picture, 
   monkeypatch.setattr("mjrl.measure.agents.zero", Spy)
   assert replay(measure=measure) == 0
   assert told == ["all", *["act", "some"] * STEPS] * starts
+
+
+@pytest.fixture
+def a_shot(tmp_path):
+  return Shot(path=tmp_path / "a.mp4", width=96, height=64, fps=10.0, camera="follow")
+
+
+def test_a_replay_is_filmed(a_shot, library, read_film, monkeypatch, capsys):
+  # Guards: a film that does not end, or plays faster or slower than the robot moved.
+  monkeypatch.setattr("mjrl.measure.watch.SECONDS", 0.6)
+  assert replay(film=a_shot, library=library, steps=None) == 0
+  about, pictures = read_film(a_shot.path)
+  assert "10 fps" in about and len(pictures) == 7  # the first moment and the last
+  assert f"wrote {a_shot.path}" in capsys.readouterr().out
+
+
+def test_ctrl_c_leaves_a_film_of_what_there_was(a_shot, library, read_film, monkeypatch):
+  # Guards: minutes of a replay that are lost because nobody could say how long it should be.
+  real, steps = advance, iter(range(30))
+
+  def stopped(*args):
+    if next(steps) == 25:
+      raise KeyboardInterrupt
+    return real(*args)
+
+  monkeypatch.setattr("mjrl.measure.watch.advance", stopped)
+  assert replay(film=a_shot, library=library) == 130
+  assert len(read_film(a_shot.path)[1]) == 6
+
+
+def test_a_replay_that_fails_leaves_no_film(a_shot, library, monkeypatch):
+  # Guards: a process that goes on drawing, and a film of half a replay.
+  monkeypatch.setattr("mjrl.measure.watch.advance", lambda *_: 1 / 0)
+  with pytest.raises(ZeroDivisionError):
+    replay(film=a_shot, library=library)
+  assert not list(a_shot.path.parent.iterdir())
+
+
+def test_the_scene_is_said_with_the_figures(tmp_path, monkeypatch, no_picture, capsys):
+  # Guards: figures that were measured on ice, and look like those of training's ground.
+  monkeypatch.chdir(tmp_path)
+  task = replace(tasks.build("jumper.tripod"), scene="ice")
+  assert replay(task=task, measure=True, command=(0.0, 0.0, 0.0)) == 0
+  found = json.loads((tmp_path / "measure" / "measure.json").read_text())
+  assert found["scene"]["name"] == "ice" and "0.15" in found["scene"]["physics"]
+  assert not any("foot_friction" in line for line in found["as_in_training"])
+  assert "scene ice: friction" in capsys.readouterr().out

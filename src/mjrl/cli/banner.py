@@ -19,6 +19,8 @@ def banner(
   checkpoint: str,
   window: str,
   departures: str,
+  scene: str,
+  video: str = "",
   compared: Resolved | None = None,
 ) -> str:
   """The block of lines, one fact each, with its reason in brackets.
@@ -34,6 +36,8 @@ def banner(
     checkpoint: the file that is loaded, in words.
     window: whether a window opens, in words.
     departures: every way in which the run was asked to differ from the task.
+    scene: what it happens in, in words.
+    video: what is filmed, in words.
     compared: the engine that is measured after the first.
   """
   why = {
@@ -61,7 +65,9 @@ def banner(
     ("versions", f"{versions} ({doubt})" if doubt else versions),
     ("logs", str(log_dir)),
     ("checkpoint", checkpoint),
+    ("scene", scene),
     ("window", window),
+    *([("video", video)] if video else []),
     ("departures", departures),
   ]
   width = max(len(label) for label, _ in lines)

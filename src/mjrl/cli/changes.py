@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mjrl import yaml_text
@@ -9,6 +10,7 @@ from mjrl.envs.describe import describe, differences
 from mjrl.envs.objections import objection
 from mjrl.envs.overrides import apply, merge, plain
 from mjrl.envs.paths import find
+from mjrl.envs.scenes import is_package
 from mjrl.envs.task import Task
 from mjrl.envs.typed import shown
 
@@ -102,6 +104,19 @@ def checkpoint_layer(saved: Mapping[str, Any] | None, engine: str) -> Layer:
   if saved and saved["backend"].split(":")[0] != engine:
     values = {path: value for path, value in values.items() if not path.startswith("recipe.")}
   return Layer(source="set by the checkpoint's run", values=values, from_checkpoint=True)
+
+
+def scene_layer(scene: str | None, sources: Mapping[str, str]) -> Layer:
+  """What --scene changes in the task; a package is known by its absolute path.
+
+  Raises:
+    ValueError: there is no such scene.
+  """
+  if scene is None:
+    return Layer(source="", values={})
+  source = sources.get("scene", "given")
+  found = str(Path(scene).expanduser().absolute()) if is_package(scene) else scene
+  return Layer(source="--scene" if source == "given" else source, values={"scene": found})
 
 
 def parse_sets(words: Sequence[str]) -> dict[str, Any]:

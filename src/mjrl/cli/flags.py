@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
+from mjrl.envs.scenes import DEFAULT, SCENES
+from mjrl.view.shot import CAMERA, CAMERAS, FPS, SECONDS, SIZE
+
 Flags = TypeVar("Flags")
 
 Switch = tyro.conf.FlagCreatePairsOff[bool]  # off unless named, so there is no --no-... of it
@@ -24,10 +27,12 @@ LIMITS = {
   "eval_every": (1, math.inf),
   "num_eval_episodes": (1, math.inf),
   "keep_last": (1, math.inf),
+  "limit": (1, math.inf),
   "ppo_minibatch_size": (1, math.inf),
   "steps": (1, math.inf),
   "speed": (0, math.inf),
   "physics_hz": (1, math.inf),
+  "video_every": (1, math.inf),
 }
 
 # Flags that do nothing unless another one is given: which one, and its value when it is not.
@@ -36,6 +41,9 @@ NEEDS = {
   "best_metric": ("eval_every", None),
   "profile_output": ("profile", False),
   "compare_backend": ("measure", False),
+  "video_size": ("video", None),
+  "video_fps": ("video", None),
+  "video_camera": ("video", None),
 }
 
 
@@ -99,6 +107,14 @@ class CommonFlags:
     int | None, _arg("constraint rows per env that warp has room for", "measured", "COUNT")
   ] = None
   seed: Annotated[int | None, _arg("random seed", "drawn and printed", "NUMBER")] = None
+  scene: Annotated[
+    str | None,
+    _arg(
+      f"look and ground: {', '.join(SCENES)}; play: also a scene package, a .map or a folder",
+      f"that of the checkpoint, else {DEFAULT}",
+      "NAME",
+    ),
+  ] = None
   dry_run: Annotated[Switch, _arg("print all that would run, and stop", "off")] = False
   headless: Annotated[Switch, _arg("open no window", "off")] = False
   checkpoint: Annotated[
@@ -197,6 +213,15 @@ class TrainFlags(CommonFlags):
   keep_last: Annotated[
     int | None, _arg("newest checkpoints to keep, older ones are removed", "all", "COUNT")
   ] = None
+  video_every: Annotated[
+    int | None,
+    _arg(
+      f"iterations between films of {SECONDS:g} s of the policy: in videos/ of the run, TensorBoard"
+      " and Weights & Biases",
+      "no films",
+      "COUNT",
+    ),
+  ] = None
   profile: Annotated[Switch, _arg("time the parts of the run and print a table", "off")] = False
   profile_output: Annotated[
     Path | None, _arg("the table as JSON; needs --profile", "none", "FILE")
@@ -255,6 +280,21 @@ class PlayFlags(CommonFlags):
     str | None,
     _arg("slopes, stairs, blocks, mounds or flat alone, of rough ground", "all in turn", "NAME"),
   ] = None
+  video: Annotated[
+    Path | None,
+    _arg(
+      f"film the replay, to an .mp4; without --steps, {SECONDS:g} s of it; needs no display",
+      "none",
+      "FILE",
+    ),
+  ] = None
+  video_size: Annotated[str, _arg("width and height, px, both even", SIZE, "WIDTHxHEIGHT")] = SIZE
+  video_fps: Annotated[
+    float, _arg("frames per second, at most the control rate", f"{FPS:g}", "HZ")
+  ] = FPS
+  video_camera: Annotated[
+    str, _arg(f"where the film is seen from: {', '.join(CAMERAS)}", CAMERA, "NAME")
+  ] = CAMERA
   measure: Annotated[Switch, _arg("record and write measure/ beside the checkpoint", "off")] = False
   compare_backend: Annotated[
     str | None,
@@ -324,6 +364,58 @@ class VerifyFlags:
   task: Annotated[str, _arg("task to train", "jumper.tripod", "NAME")] = "jumper.tripod"
   seed: Annotated[int, _arg("random seed", "0", "NUMBER")] = 0
   json: Annotated[Path | None, _arg("write the comparison there too", "none", "FILE")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportFlags:
+  """What can be relied on of a run, on the console and as report.html in its folder.
+
+  Works on runs that were stopped or killed, too. A number that was not measured is shown as "-".
+  --log_dir may be set as MJRL_LOG_DIR.
+  """
+
+  run: Annotated[
+    tyro.conf.Positional[str | None],
+    _arg(
+      "a run's folder, its name or how that begins, or a task's name, of which the newest is taken",
+      "the newest of all",
+      "RUN",
+    ),
+  ] = None
+  page: Annotated[bool, _arg("write report.html into the run's folder", "on")] = True
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsFlags:
+  """List runs with what came of them, the newest first.
+
+  --log_dir may be set as MJRL_LOG_DIR.
+  """
+
+  task: Annotated[str | None, _arg("only those of this task", "all", "NAME")] = None
+  since: Annotated[
+    str | None,
+    _arg("only those begun since then: 2026-01-31, or 12h, 3d, 2w ago", "ever", "WHEN"),
+  ] = None
+  state: Annotated[
+    Literal["done", "stopped", "failed", "unfinished"] | None,
+    _arg("only those that ended so; unfinished: at work, or killed", "all"),
+  ] = None
+  limit: Annotated[int, _arg("how many", "20", "COUNT")] = 20
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffFlags:
+  """What differs between two runs, in configuration and in outcome.
+
+  --log_dir may be set as MJRL_LOG_DIR.
+  """
+
+  one: Annotated[tyro.conf.Positional[str], _arg("a run, as report takes it", "needed", "A")]
+  other: Annotated[tyro.conf.Positional[str], _arg("another", "needed", "B")]
+  log_dir: Annotated[Path, _arg("folder of all runs", "./logs", "FOLDER")] = Path("logs")
 
 
 def parse(flags: type[Flags], prog: str, argv: Sequence[str]) -> Flags:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from mjrl.envs.scenes import SCENES
 from mjrl.tasks import Entry
 
 
@@ -14,6 +15,12 @@ def task_table(tasks: Mapping[str, Entry]) -> str:
     for name, entry in tasks.items()
   ]
   return aligned(header, rows)
+
+
+def scene_table() -> str:
+  """Every scene, and how its ground differs from the flat one of training."""
+  rows = [[name, s.description, s.physics or "as in training"] for name, s in SCENES.items()]
+  return aligned(["scene", "what it is", "physics"], rows)
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,13 +2,14 @@
 
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mjrl import tasks
-from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets
+from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, scene_layer
 from mjrl.cli.config import Config
 from mjrl.cli.flags import TrainFlags, check
 from mjrl.cli.learning import learning_layers
@@ -18,11 +19,13 @@ from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.cli.terrain import terrain_layers
 from mjrl.envs.describe import describe
 from mjrl.envs.recipe import RECURRENT, Memory, Recipe, for_envs, with_memory
+from mjrl.envs.scenes import is_package
 from mjrl.envs.task import Task
 from mjrl.envs.typed import shown
 from mjrl.learn import checkpoints
 from mjrl.learn.options import Options
 from mjrl.sim.ranks import ALONE, Ranks
+from mjrl.view.offscreen import find_library
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -47,6 +50,7 @@ class PlannedRun:
   shared      engine, counts, folders
   checkpoint  to go on from
   init_from   checkpoint to take the networks of, and nothing else
+  library     that draws films, see `mjrl.view.offscreen`; "" where none are made
   changed     the task with its recipe for this run, overrides and events, and what they change
   """
 
@@ -56,6 +60,7 @@ class PlannedRun:
   shared: SharedPlan
   checkpoint: Path | None
   init_from: Path | None
+  library: str
   changed: Changed
 
   @property
@@ -66,6 +71,8 @@ class PlannedRun:
       eval_every=flags.eval_every,
       num_eval_episodes=flags.num_eval_episodes,
       best_metric=flags.best_metric,
+      video_every=flags.video_every,
+      video_library=self.library,
       keep_last=flags.keep_last,
       logger=flags.logger,
       tensorboard_port=flags.tb_port if flags.tensorboard else None,
@@ -132,6 +139,7 @@ def plan_run(
   sets = parse_sets(flags.set)
   layers = [
     checkpoint_layer(saved, engine),
+    scene_layer(flags.scene, sources),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=sets),
   ]
@@ -144,6 +152,11 @@ def plan_run(
   layers += learning_layers(flags, sources, recipe, sets)
   layers += terrain_layers(flags, sources, sets, page)
   changed = change(task, engine, layers, _without_effect(saved, flags), page)
+  if is_package(changed.task.scene):
+    raise ValueError(
+      f"scene {changed.task.scene}: policies are not trained in scene packages, since a package is "
+      "one world with one place to start; replay in it, with play.py --scene"
+    )
   if checkpoint is not None and saved is not None:
     of_run = describe(changed.task.recipes[engine])
     checkpoints.check_networks(checkpoint, saved, describe(changed.task), of_run)
@@ -163,6 +176,7 @@ def plan_run(
     shared=shared,
     checkpoint=checkpoint,
     init_from=init_from,
+    library=find_library(sys.platform, os.environ)[0] if flags.video_every else "",
     changed=replace(changed, task=task),
   )
 

@@ -8,15 +8,18 @@ from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.banner import banner
-from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, said
+from mjrl.cli.changes import Changed, Layer, change, checkpoint_layer, parse_sets, said, scene_layer
 from mjrl.cli.config import Config, read_config
 from mjrl.cli.flags import PlayFlags, check, parse
-from mjrl.cli.listing import task_table
-from mjrl.cli.prepare import plan_shared, start_torch, without_traceback
+from mjrl.cli.listing import scene_table, task_table
+from mjrl.cli.prepare import plan_shared, said_scene, start_torch, without_traceback
 from mjrl.cli.settings import apply_settings, read_settings
 from mjrl.cli.terrain import terrain_layers
+from mjrl.envs.task import Task
 from mjrl.learn import checkpoints
 from mjrl.sim.resolve import resolve_other
+from mjrl.view.offscreen import find_library
+from mjrl.view.shot import SECONDS, Shot, shot
 
 SETTINGS = {
   "task": "MJRL_TASK",
@@ -37,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   argv = sys.argv[1:] if argv is None else argv
   flags = parse(PlayFlags, "play.py", argv)
   if flags.list:
-    print(task_table(tasks.TASKS))
+    print(f"{task_table(tasks.TASKS)}\n\n{scene_table()}")
     return 0
   return without_traceback(lambda: _run(flags, argv))
 
@@ -54,6 +57,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
   checkpoint = _find_checkpoint(flags, shared.log_dir, shared.entry.robot, shared.task)
   start_torch(shared.resolved.torch_threads)
   changed = _changed(flags, sources, config, shared.task, checkpoint)
+  film = _film(flags, changed.task)
+  library, drawn_by = find_library(sys.platform, os.environ) if film else ("", "")
   loaded = str(checkpoint) if checkpoint else f"none: the agent is {flags.agent}"
   if changed.inherited:
     loaded += f"; set by the checkpoint's run: {said(changed.inherited)}"
@@ -68,6 +73,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
       log_dir=shared.log_dir / shared.entry.robot / shared.task,
       checkpoint=loaded,
       window=shared.window,
+      scene=said_scene(changed.task.scene, shared.entry.robot),
+      video=_said(film, flags.steps, f"{library}, {drawn_by}") if film else "",
       departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
       compared=compared,
     ),
@@ -92,6 +99,8 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     obs_noise=flags.obs_noise,
     physics_hz=flags.physics_hz,
     measure=flags.measure,
+    film=film,
+    library=library,
     headless=shared.headless,
   )
 
@@ -112,6 +121,7 @@ def _changed(
   sets = parse_sets(flags.set)
   layers = (
     checkpoint_layer(saved, engine=""),
+    scene_layer(flags.scene, sources),
     Layer(source=f"set in {config.name}", values=config.overrides),
     Layer(source="--set", values=sets),
     *terrain_layers(flags, sources, sets, task),
@@ -125,6 +135,31 @@ def _changed(
   if checkpoint and saved:
     check_policy(checkpoint, saved, changed.task)
   return changed
+
+
+def _film(flags: PlayFlags, task: Task) -> Shot | None:
+  """The film that was asked for.
+
+  Raises:
+    ValueError: it cannot be.
+  """
+  if flags.video is None:
+    return None
+  if flags.measure:
+    raise ValueError(
+      "--video and --measure do not go together: a measurement starts 64 robots anew for each "
+      "command; film one with --command"
+    )
+  hz = 1 / task.control_dt_s
+  return shot(flags.video, flags.video_size, flags.video_fps, flags.video_camera, hz)
+
+
+def _said(film: Shot, steps: int | None, drawn_by: str) -> str:
+  length = f"{steps} control steps" if steps else f"{SECONDS:g} s (--steps)"
+  return (
+    f"{film.path}, {length} at {film.fps:g} frames/s, {film.width}x{film.height} px, seen from "
+    f"{film.camera}; drawn by {drawn_by}"
+  )
 
 
 def _find_checkpoint(flags: PlayFlags, log_dir: Path, robot: str, task: str) -> Path | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mjrl import tasks
 from mjrl.cli.flags import CommonFlags
+from mjrl.envs.scenes import physics_of
 from mjrl.names import nearest
 from mjrl.sim.ranks import ALONE, Ranks
 from mjrl.sim.resolve import BackendUnavailable, Resolved, resolve
@@ -116,6 +117,12 @@ def task_entry(
   entry = _entry(task, sources.get("task", "given"))
   _check_robot(model, task, entry.robot)
   return task, entry
+
+
+def said_scene(scene: str, robot: str) -> str:
+  """A scene, and how it differs from the flat ground of training; see `physics_of`."""
+  physics = physics_of(scene, robot)
+  return f"{scene}: {physics}" if physics else scene
 
 
 def start_torch(num_threads: int) -> None:

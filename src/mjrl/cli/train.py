@@ -10,9 +10,9 @@ from mjrl.cli.banner import banner
 from mjrl.cli.changes import said
 from mjrl.cli.config import read_config
 from mjrl.cli.flags import TrainFlags, parse
-from mjrl.cli.listing import task_table
+from mjrl.cli.listing import scene_table, task_table
 from mjrl.cli.planned import PlannedRun, plan_run
-from mjrl.cli.prepare import said_once, without_traceback
+from mjrl.cli.prepare import said_once, said_scene, without_traceback
 from mjrl.cli.recorded import since
 from mjrl.cli.sweep import sweep
 from mjrl.envs.describe import describe
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   argv = sys.argv[1:] if argv is None else argv
   flags = parse(TrainFlags, "train.py", argv)
   if flags.list:
-    print(task_table(tasks.TASKS))
+    print(f"{task_table(tasks.TASKS)}\n\n{scene_table()}")
     return 0
   return without_traceback(lambda: _as_rank(Ranks.from_environment(os.environ), flags, argv))
 
@@ -95,6 +95,7 @@ def _banner(run: PlannedRun) -> str:
     seed=shared.seed,
     log_dir=shared.log_dir / shared.entry.robot / shared.task,
     checkpoint=checkpoint,
+    scene=said_scene(run.changed.task.scene, shared.entry.robot),
     window=shared.window,
     departures="; ".join(run.departures) or "none: as the task says",
   )

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from mjrl.envs.holds import HoldMeter, Holds
-from mjrl.envs.state import STANDING_COMMAND, State
-from mjrl.envs.task import VelocityCommand
+from mjrl.envs.state import State
+from mjrl.envs.task import STANDING_COMMAND, VelocityCommand
 from mjrl.envs.world import World
 
 

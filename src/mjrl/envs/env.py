@@ -12,12 +12,14 @@ from torch import Tensor
 from mjrl.envs.asked import Asked
 from mjrl.envs.commands import Commands
 from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.footfalls import Footfalls
 from mjrl.envs.ground import Ground, reach_m
 from mjrl.envs.holds import Holds
 from mjrl.envs.ladders import Widened
 from mjrl.envs.observing import Observer
 from mjrl.envs.readings import Readings, constants
 from mjrl.envs.recipe import Anneal
+from mjrl.envs.scene import in_scene
 from mjrl.envs.scoring import Metrics, Rewards
 from mjrl.envs.state import State
 from mjrl.envs.task import Event, Task
@@ -97,6 +99,7 @@ class Env:
         at once.
       leads: whether its own holds move the command ladder, and not another process's.
     """
+    task = in_scene(task)
     self.task, self.robot, self.backend = task, task.robot, backend
     self.num_envs, self.device, self._leads = backend.num_envs, backend.device, leads
     self.dt_s, self.substeps = task.control_dt_s, task.substeps
@@ -112,7 +115,7 @@ class Env:
       backend=backend,
       robot=self.robot,
       rng=self.rng,
-      start_qpos=torch.zeros(n, backend.model.nq, device=device),
+      start_qpos=backend.default("qpos0").repeat(n, 1),  # also of what a scene has beside the robot
       start_qvel=torch.zeros(n, backend.model.nv, device=device),
       encoder_bias_rad=torch.zeros(n, joints, device=device),
       tiles=_tiles(task, backend),
@@ -138,6 +141,7 @@ class Env:
     moved = {row.path.split(".")[1] for row in (anneal or {}).values()}
     self.rewards = Rewards(task.rewards, n, device, self.dt_s, moved)
     self.metrics = Metrics(task.metrics, device)
+    self._footfalls = Footfalls(self.robot.feet, device, self.dt_s)
     self.ladders = {
       name: Ladder(spec, self._widened(name), self.rewards)
       for name, spec in task.all_ladders.items()
@@ -248,6 +252,7 @@ class Env:
       self.rewards.forget(bad)
     if self._steps % _METRIC_STEPS == 1:
       self.metrics.add(s, ~bad if trouble else None)
+      self._footfalls.add(s)
     self._returns += reward
     ended = terminated | timed_out
     terminal = None
@@ -283,6 +288,7 @@ class Env:
     rewards = self.rewards.drain(self.task.episode_s, pool)
     log = {f"Episode_Reward/{k}": v for k, v in rewards.items()}
     log |= {f"Metrics/{k}": v for k, v in metrics.items()}
+    log |= {f"Feet/{k}": v for k, v in self._footfalls.drain(pool).items()}
     *ended, episodes = self._ended.tolist()
     self._ended.zero_()
     for name, ladder in self.ladders.items():

@@ -8,9 +8,7 @@ from torch import Tensor
 from torch.linalg import vecdot
 
 from mjrl.envs.ground import Ground
-
-STANDING_COMMAND = 0.05
-"""A command whose norm (m/s and rad/s together) is at most this asks the robot to stand."""
+from mjrl.envs.task import STANDING_COMMAND
 
 
 class once:

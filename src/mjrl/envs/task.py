@@ -11,9 +11,13 @@ from mjrl.envs.asked import Command
 from mjrl.envs.gaits import Gait
 from mjrl.envs.ladders import LadderSpec, Tracked
 from mjrl.envs.recipe import ENGINES, Recipe
+from mjrl.envs.scenes import DEFAULT, is_package
 from mjrl.envs.terrain import Terrain
 from mjrl.names import nearest
 from mjrl.robots.robot import Robot
+
+STANDING_COMMAND = 0.05
+"""A command whose norm (m/s and rad/s together) is at most this asks the robot to stand."""
 
 
 def check_params(fn: Callable[..., Any], params: Mapping[str, Any]) -> None:
@@ -277,6 +281,7 @@ class Task:
   commands what is asked beside the velocity
   ladders  rows of `commands` to what widens them; `curriculum` widens the velocity
   terrain  the ground; None is flat, and cannot be made rough
+  scene    what it happens in: one of `mjrl.envs.scenes.SCENES`, or the path of a scene package
   """
 
   name: str
@@ -298,6 +303,7 @@ class Task:
   commands: Mapping[str, Command] = field(default_factory=dict)
   ladders: Mapping[str, LadderSpec] = field(default_factory=dict)
   terrain: Terrain | None = None
+  scene: str = DEFAULT
 
   def __post_init__(self) -> None:
     """Refuse what could not run, or would silently do nothing."""
@@ -327,6 +333,12 @@ class Task:
       self._check_ladder(ladder)
     if self.terrain is not None and self.terrain.curriculum is not None and self.command is None:
       raise ValueError(f"{self.name}: a terrain curriculum needs a velocity command to judge by")
+    is_package(self.scene)  # which refuses what is no scene at all
+    if self.terrain is not None and self.terrain.rough and self.scene != DEFAULT:
+      raise ValueError(
+        f"{self.name}: rough terrain and scene {self.scene!r} are two grounds; leave one of them "
+        f"out, or set scene={DEFAULT}"
+      )
     if self.gait is not None:
       self._check_gait(self.gait)
     for backend, recipe in self.recipes.items():

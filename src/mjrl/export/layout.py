@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.actions import JointOffset
-from mjrl.envs.state import STANDING_COMMAND
-from mjrl.envs.task import CommandLadder, Observation, Task, VelocityCommand
+from mjrl.envs.task import STANDING_COMMAND, CommandLadder, Observation, Task, VelocityCommand
 from mjrl.envs.terms.quantities import QUANTITIES
 from mjrl.export.actor import Actor
 from mjrl.export.onnx_file import OPSET

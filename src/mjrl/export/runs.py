@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mjrl.envs.env import Env
 from mjrl.envs.policy import Policy, advance, begin
 from mjrl.envs.scene import compile_scene
+from mjrl.envs.scenes import DEFAULT
 from mjrl.envs.task import Task, at_reset, noiseless
 from mjrl.envs.terms import events
 from mjrl.export.player import Measured
@@ -46,11 +47,12 @@ class Frame:
 
 
 def quiet(task: Task) -> Task:
-  """The task without noise, randomisation, pushes, ends, ladder and terrain, started at HOME."""
+  """The task without noise, randomisation, pushes, ends, ladder; from HOME on flat ground."""
   # At any heading, so that axes of the world are not those of the base.
   start = at_reset(events.start_at_home, spread_m=0.0, lift_m=(_LIFT_M, _LIFT_M), yaw_rad=pi)
   return replace(
     task,
+    scene=DEFAULT,
     events={"start": start},
     observations={name: noiseless(group) for name, group in task.observations.items()},
     terminations={},

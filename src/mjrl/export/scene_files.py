@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 
 import mujoco
 
-from mjrl.envs.scene import add_ground
+from mjrl.envs.scenery import add_ground
+from mjrl.envs.scenes import DEFAULT, SCENES
 from mjrl.envs.task import Task
 
 ROBOT, SCENE = "robot.xml", "scene.xml"
@@ -35,7 +36,7 @@ def scene_files(task: Task) -> dict[str, bytes]:
 def _scene(task: Task) -> bytes:
   """What `compile_scene` adds to the robot, around an include of it."""
   spec = mujoco.MjSpec()
-  add_ground(spec)
+  add_ground(spec, SCENES[DEFAULT])
   root = ElementTree.fromstring(spec.to_xml())
   root.set("model", task.robot.name)
   for tag in ("compiler", "option", "size", "statistic"):  # the robot's own hold

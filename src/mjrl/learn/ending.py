@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from mjrl.envs.describe import describe
+from mjrl.envs.scenes import physics_of
 from mjrl.learn.atomic import write_json
 from mjrl.learn.failures import CHECKPOINT, CONSOLE, PROFILE
 from mjrl.learn.profile import Profile, table
@@ -21,6 +22,7 @@ def summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dic
   }
   return {
     "task": env.task.name,
+    "scene": {"name": env.task.scene, "physics": physics_of(env.task.scene, env.robot.name)},
     "backend": resolved.name,
     "processes": resolved.ranks.world_size,
     "num_envs": resolved.num_envs,
@@ -38,6 +40,7 @@ def summary(runner: Runner, resolved: Resolved, seed: int, wall_s: float) -> dic
     "curriculum": {k: v for k, v in log.items() if k.startswith("Curriculum/")},
     "evaluation": {k: v for k, v in log.items() if k.startswith("eval/")},
     "action_std": log.get("Policy/mean_std"),
+    "findings": runner.judge.plain(),
     "updates_skipped": runner.alg.skipped_updates,
     "file_failures": dict(runner.failures.counts),
     "lost": {f"{what}; cure: {cure}": count for (what, cure), count in env.lost.items()},
@@ -81,6 +84,8 @@ def _farewell(runner: Runner, ended_by: str | None) -> list[str]:
   lines = [f"{f'stopped by {ended_by}' if ended_by else 'done'}: {newest}"]
   if best:
     lines.append("best: {metric} {value:.4g} at iteration {iteration}".format(**best))
+  found = list(runner.judge.found.values())
+  lines += [f"found at iteration {finding.iteration}: {finding.text}" for finding in found]
   return [
     *lines,
     "a finished run is not a result; measure it: "

@@ -11,6 +11,8 @@ class Options:
   eval_every         iterations between evaluations; None evaluates never
   num_eval_episodes  complete episodes of an evaluation
   best_metric        scalar of an evaluation; `model_best.pt` is where it was highest
+  video_every        iterations between films; None makes none
+  video_library      that draws them, see `mjrl.view.offscreen`
   keep_last          checkpoints that are not pruned; None keeps all
   logger             "tensorboard" or "wandb"; event files and `scalars.csv` are written in any case
   tensorboard_port   first port to try; None serves no TensorBoard
@@ -22,6 +24,8 @@ class Options:
   eval_every: int | None = None
   num_eval_episodes: int = 64
   best_metric: str = "eval/reward"
+  video_every: int | None = None
+  video_library: str = ""
   keep_last: int | None = None
   logger: str = "tensorboard"
   tensorboard_port: int | None = None

@@ -26,6 +26,8 @@ class Ppo(PPO):
     self._skipped_for = ""
     self._step = self.optimizer.step
     self.optimizer.step = self._guarded_step  # type: ignore[method-assign]
+    self._kl: list[Tensor] = []
+    self._note_kl()
 
   def process_env_step(
     self, obs: TensorDict, rewards: Tensor, dones: Tensor, extras: dict[str, Any]
@@ -45,10 +47,21 @@ class Ppo(PPO):
     return super().act(obs)
 
   def update(self) -> dict[str, float]:
-    """As rsl_rl's, with the action's standard deviation brought back above its floor."""
+    """As rsl_rl's, with the action's standard deviation brought back above its floor.
+
+    Beside the losses it gives `kl`, between the policy before the update and within it, a mean over
+    the mini-batches; and `explained_variance`: the share of the returns' variance that the critic
+    had foreseen, 1 for a perfect one, 0 for one that knows their mean alone.
+    """
+    foreseen = self._explained_variance()
     losses = super().update()
     self._raise_std()
-    return losses
+    kl, self._kl = self._kl, []
+    return {
+      **losses,
+      **({"kl": float(torch.stack(kl).mean())} if kl else {}),
+      "explained_variance": foreseen,
+    }
 
   def set_learning_rate(self, rate: float) -> None:
     """Learn at this rate from the next update on, unless the schedule is rsl_rl's adaptive one."""
@@ -88,6 +101,23 @@ class Ppo(PPO):
     value = self.critic(obs).detach().squeeze(1)
     self.critic.reset(hidden_state=remembered)
     return value
+
+  def _note_kl(self) -> None:
+    """Keep the divergences that rsl_rl works out for its learning rate, and does not tell."""
+    divergence = self.actor.get_kl_divergence
+
+    # A plain function: the runner copies the actor, and would copy what a bound method belongs to.
+    def noted(*args: Any) -> Tensor:
+      kl = divergence(*args)
+      self._kl.append(kl.mean())
+      return kl
+
+    self.actor.get_kl_divergence = noted  # type: ignore[method-assign]
+
+  def _explained_variance(self) -> float:
+    returns, values = self.storage.returns, self.storage.values
+    least = torch.finfo(returns.dtype).tiny  # returns that are all alike leave nothing to foresee
+    return float(1 - (returns - values).var() / returns.var().clamp(min=least))
 
   def _raise_std(self) -> None:
     std = self.actor.get_parameter("distribution.std_param").data

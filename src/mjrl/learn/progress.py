@@ -17,10 +17,15 @@ _SHOWN = {
   "Perf/total_fps": "Steps per second",
   "Perf/collection_time": "Collection time, s",
   "Perf/learning_time": "Learning time, s",
+  "Perf/cpu_time": "CPU time, s",
+  "Perf/memory_mib": "Memory, MiB",
+  "Perf/gpu_memory_mib": "GPU memory, MiB",
   "Loss/value": "Mean value loss",
   "Loss/surrogate": "Mean surrogate loss",
   "Loss/entropy": "Mean entropy loss",
   "Loss/symmetry": "Mean symmetry loss",
+  "Loss/kl": "Mean KL divergence",
+  "Loss/explained_variance": "Variance the critic foresaw",
   "Loss/learning_rate": "Learning rate",
   "Loss/skipped_updates": "Updates skipped, not finite",
   "Train/mean_reward": "Mean reward",
@@ -28,6 +33,7 @@ _SHOWN = {
   "Policy/mean_std": "Mean action std",
 }
 _SHOWN_IF_ANY = ("Loss/skipped_updates",)
+_IN_FILES_ALONE = "Feet/"  # two numbers a foot: for curves, and for findings
 
 
 class Display:
@@ -48,11 +54,21 @@ class Display:
     self._bar.start()
     self._task = self._bar.add_task("run", total=last - first + 1)
 
-  def block(self, iteration: int, scalars: Mapping[str, float], notes: Sequence[str]) -> None:
-    """One iteration: labels to the right, values in line."""
+  def block(
+    self,
+    iteration: int,
+    scalars: Mapping[str, float],
+    notes: Sequence[str],
+    findings: Sequence[str] = (),
+  ) -> None:
+    """One iteration: labels to the right, values in line; findings below, in lines of their own."""
     elapsed_s = time.perf_counter() - self._began
     left_s = elapsed_s / (iteration + 1 - self._first) * (self._last - iteration)
-    scalars = {k: v for k, v in scalars.items() if v or k not in _SHOWN_IF_ANY}
+    scalars = {
+      name: value
+      for name, value in scalars.items()
+      if (value or name not in _SHOWN_IF_ANY) and not name.startswith(_IN_FILES_ALONE)
+    }
     facts = {label: scalars[name] for name, label in _SHOWN.items() if name in scalars}
     facts |= {name: value for name, value in scalars.items() if name not in _SHOWN}
     said = {label: _show(value) for label, value in facts.items()}
@@ -61,6 +77,7 @@ class Display:
     title = f"Learning iteration {iteration}/{self._last}"
     lines = ["#" * _WIDTH, title.center(_WIDTH).rstrip(), ""]
     lines += [f"{label + ':':>{_LABEL}} {text}" for label, text in said.items()]
+    lines += [f"FOUND {finding}" for finding in findings]
     self._console.print("\n".join(lines), markup=False)
     self._bar.advance(self._task)
 

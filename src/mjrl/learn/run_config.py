@@ -49,6 +49,8 @@ def run_config(
     config |= {
       name: getattr(options, name) for name in ("eval_every", "num_eval_episodes", "best_metric")
     }
+  if options.video_every is not None:
+    config["video_every"] = options.video_every
   if options.keep_last is not None:
     config["keep_last"] = options.keep_last
   if overrides:

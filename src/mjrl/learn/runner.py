@@ -17,6 +17,8 @@ from mjrl.learn.distributed import averaged, from_first, gathered, stop_agreed, 
 from mjrl.learn.episodes import Episodes
 from mjrl.learn.evaluation import Evaluation
 from mjrl.learn.failures import CONSOLE, Failures
+from mjrl.learn.films import Films
+from mjrl.learn.findings import Judge
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import Moment, RunEvents
 from mjrl.learn.policy import NetworkPolicy
@@ -24,9 +26,11 @@ from mjrl.learn.ppo import Ppo
 from mjrl.learn.progress import Display
 from mjrl.learn.rsl import OnPolicyRunner
 from mjrl.learn.rsl_config import rsl_config
+from mjrl.learn.rules import about
 from mjrl.learn.saves import Saves
 from mjrl.learn.schedules import factor
 from mjrl.learn.sinks import Sink
+from mjrl.learn.usage import Usage
 from mjrl.learn.vec_env import RslEnv
 from mjrl.sim.ranks import ALONE, Ranks
 
@@ -54,6 +58,7 @@ class Runner(OnPolicyRunner):
     events: RunEvents | None = None,
     ranks: Ranks = ALONE,
     evaluation: Evaluation | None = None,
+    films: Films | None = None,
     keep_last: int | None = None,
     failures: Failures | None = None,
   ) -> None:
@@ -68,6 +73,7 @@ class Runner(OnPolicyRunner):
       events: the task's own, of the run.
       ranks: which process of a distributed run this is, see `mjrl.learn.distributed.joined`.
       evaluation: of the policy, every so often.
+      films: of the policy, every so often.
       keep_last: how many of the newest checkpoints to keep; None keeps all.
       failures: of the run, which the sinks count into, too.
     """
@@ -79,11 +85,14 @@ class Runner(OnPolicyRunner):
     self.next_iteration = 0
     self.env_steps = 0
     self.last_log: dict[str, float] = {}
-    self.evaluation = evaluation
+    self.evaluation, self.films = evaluation, films
     # Copied now, since torch copies no model from which something was computed for a gradient.
-    self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if evaluation else None
+    looked_at = evaluation or films
+    self._evaluated = copy.deepcopy(self.alg.get_policy()).eval() if looked_at else None
     self.failures = failures or Failures()
     self.episodes = Episodes()
+    self._usage = Usage(env.device)
+    self.judge = Judge(about(identity["task"], identity["recipe"]))
     self.saves = Saves(
       folder,
       identity,
@@ -136,6 +145,8 @@ class Runner(OnPolicyRunner):
           self.evaluation and self.evaluation.due(self.next_iteration - 1, first, last)
         )
         self._end_iteration(display, losses, times, evaluate, stop)
+        if self.films:
+          self._film(self.films, last, stop)
         if self.next_iteration % self.recipe.save_every == 0:
           self.save_checkpoint()
     finally:
@@ -143,6 +154,8 @@ class Runner(OnPolicyRunner):
       # last one. A distributed run keeps it: an update is where the death of another is noticed.
       if (self._between_iterations or not self.ranks.alone) and self.saves.due:
         self.save_checkpoint()
+      if self.films:
+        self.films.close(stopped=self.next_iteration <= last)
       for sink in self.sinks:
         sink.close()
       with self.failures.survived(CONSOLE):
@@ -186,12 +199,16 @@ class Runner(OnPolicyRunner):
     self._log(display, scalars)
 
   def _log(self, display: Display, scalars: dict[str, float]) -> None:
-    """Keep and show what is known of the iteration that has just been done."""
+    """Keep, judge and show what is known of the iteration that has just been done."""
+    iteration = self.next_iteration - 1
+    findings = self.judge.take(iteration, scalars)
     for sink in self.sinks:
-      sink.write(self.next_iteration - 1, scalars)
+      sink.write(iteration, scalars)
+      for finding in findings:
+        sink.say(iteration, f"findings/{finding.rule}", finding.text)
     notes = self.alg.take_notes() + self._take_notes()
     with self.failures.survived(CONSOLE):
-      display.block(self.next_iteration - 1, scalars, notes)
+      display.block(iteration, scalars, notes, [finding.text for finding in findings])
 
   def _take_notes(self) -> list[str]:
     mine = self.mjrl_env.take_notes() + (self.evaluation.take_notes() if self.evaluation else [])
@@ -200,17 +217,30 @@ class Runner(OnPolicyRunner):
 
   def _evaluate(self, stop: StopAsked) -> dict[str, float]:
     """The scalars of an evaluation, none where it was stopped; the best policy is kept."""
-    assert self.evaluation and self._evaluated  # there is something that is due
-    self._evaluated.load_state_dict(self.alg.get_policy().state_dict())
+    assert self.evaluation  # there is something that is due
     fire = partial(self._fire, env=self.evaluation.env)
-    policy = NetworkPolicy(self._evaluated)
-    scalars = self.evaluation.run(policy, stop=lambda: self.ranks.alone and bool(stop), fire=fire)
+    scalars = self.evaluation.run(
+      self._policy_now(), stop=lambda: self.ranks.alone and bool(stop), fire=fire
+    )
     if scalars is None:
       return {}
     best = self.evaluation.better(scalars, self.next_iteration - 1, self.saves.best)
     if best and (path := self.saves.save_best(best)):
       self._fire("checkpoint", checkpoint=path)
     return scalars
+
+  def _film(self, films: Films, last: int, stop: StopAsked) -> None:
+    """Film the policy if that is due, and show what has been drawn."""
+    iteration = self.next_iteration - 1
+    films.show()
+    if films.due(iteration, last):
+      films.shoot(self._policy_now(), iteration, is_last=iteration == last, stop=lambda: bool(stop))
+
+  def _policy_now(self) -> NetworkPolicy:
+    """The policy as it is, in networks that nobody learns with."""
+    assert self._evaluated  # there is somebody who looks at it
+    self._evaluated.load_state_dict(self.alg.get_policy().state_dict())
+    return NetworkPolicy(self._evaluated)
 
   def _scalars(self, losses: dict[str, float], times: Times) -> dict[str, float]:
     """Everything that is logged of the iteration that has just been done."""
@@ -225,7 +255,7 @@ class Runner(OnPolicyRunner):
       "Perf/total_fps": self._steps_per_iteration / (times.collection_s + times.learning_s),
       "Perf/collection_time": times.collection_s,
       "Perf/learning_time": times.learning_s,
-    }
+    } | self._usage.since()
     scalars |= {f"Loss/{name}": value for name, value in averaged(losses).items()}
     scalars["Loss/learning_rate"] = self.alg.learning_rate
     scalars["Loss/skipped_updates"] = self.alg.skipped_updates

@@ -17,6 +17,7 @@ from mjrl.learn.distributed import check_alike, from_first, others_reachable, st
 from mjrl.learn.ending import say_farewell, show_profile, summary
 from mjrl.learn.evaluation import Evaluation, check_evaluation, num_eval_envs, open_evaluation
 from mjrl.learn.failures import SUMMARY, Failures
+from mjrl.learn.films import Films, num_film_envs, open_film_env
 from mjrl.learn.interrupts import StopAsked
 from mjrl.learn.moments import RunEvents
 from mjrl.learn.options import Options
@@ -93,7 +94,7 @@ def train(
   check_alike(**identity, num_envs=resolved.num_envs, max_iterations=iterations)
   if not ranks.first:
     options = options.without_output()
-  env, evaluation = _build(task, resolved, recipe, seed, options)
+  env, evaluation, film_env = _build(task, resolved, recipe, seed, options)
   if stop_agreed(stop):
     print("stopped before the run began: no folder was made")
     return stop.exit_code
@@ -124,15 +125,17 @@ def train(
   failures = Failures()
   if ranks.first:
     write_run(folder, config, record)
+  sinks = open_sinks(folder, options.logger, config | record, failures) if ranks.first else []
   runner = Runner(
     env,
     recipe,
     folder,
     identity,
-    sinks=open_sinks(folder, options.logger, config | record, failures) if ranks.first else [],
+    sinks=sinks,
     events=RunEvents(task.events),
     ranks=ranks,
     evaluation=evaluation,
+    films=Films(film_env, folder, options, sinks, failures) if film_env else None,
     keep_last=options.keep_last,
     failures=failures,
   )
@@ -198,16 +201,16 @@ def _saved(
 
 def _build(
   task: Task, resolved: Resolved, recipe: Recipe, seed: int, options: Options
-) -> tuple[Env, Evaluation | None]:
-  """The envs to learn in and to evaluate in; torch's own stream is the networks' from here on."""
+) -> tuple[Env, Evaluation | None, Env | None]:
+  """The envs to learn in, to evaluate in, to film; torch's own stream is the networks' from now."""
   model = compile_scene(task)
   check_room(
     resolved,
     model,
     beside=_rollout_bytes_per_env(task, recipe),
-    more_envs=num_eval_envs(options, resolved),
+    more_envs=num_eval_envs(options, resolved) + num_film_envs(options),
   )
-  of_networks, of_env, of_evaluation = streams(seed, 3, resolved.ranks.rank)
+  of_networks, of_env, of_evaluation, of_films = streams(seed, 4, resolved.ranks.rank)
   torch.manual_seed(of_networks)
   env = Env(
     task,
@@ -221,7 +224,8 @@ def _build(
   evaluation = open_evaluation(
     task, resolved, model, of_evaluation, history=recipe.history, options=options
   )
-  return env, evaluation
+  film_env = open_film_env(task, resolved, model, of_films, history=recipe.history, options=options)
+  return env, evaluation, film_env
 
 
 def _resume(

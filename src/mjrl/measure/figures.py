@@ -6,14 +6,17 @@ deviation over the envs.  What was not measured, or has no meaning for the comma
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mjrl.envs.posture import POSTURE
 from mjrl.measure.gait_figures import Clock, clock_match, swings
-from mjrl.measure.record import Recording
 from mjrl.measure.series import Posture, Segment
 from mjrl.measure.statistics import Array, Spread, counted_steps, mean_over_time, spread
+
+if TYPE_CHECKING:  # it loads torch, which reading figures does without
+  from mjrl.measure.record import Recording
 
 GRAVITY_M_S2 = 9.81
 AT_LIMIT = 0.999
@@ -99,7 +102,7 @@ class SegmentFigures:
 
 
 def segment_figures(
-  recording: Recording,
+  recording: "Recording",
   segment: Segment,
   *,
   joints: Sequence[str],
@@ -236,7 +239,9 @@ class _Feet:
   short_flights: Array
 
 
-def _feet(recording: Recording, counted: Array, clock: Clock | None, match: Array | None) -> _Feet:
+def _feet(
+  recording: "Recording", counted: Array, clock: Clock | None, match: Array | None
+) -> _Feet:
   contact = recording.foot_contact
   least_steps = clock.half_swing_steps if clock else 1
   found = swings(contact, recording.foot_height_m, counted, least_steps)

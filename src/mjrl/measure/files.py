@@ -2,15 +2,19 @@
 
 import io
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from mjrl.envs.posture import POSTURE
 from mjrl.learn.atomic import write_bytes
 from mjrl.measure.definitions import DEFINITIONS
-from mjrl.measure.measured import Measured
+from mjrl.measure.figures import SegmentFigures
+from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
+from mjrl.measure.series import Posture, Segment
 
 SCHEMA = "mjrl/measure/1"
 COMMAND = ("forward_m_s", "left_m_s", "yaw_rad_s")
@@ -54,3 +58,62 @@ def as_plain(measured: Measured) -> dict[str, Any]:
     "segments": segments,
     "definitions": DEFINITIONS,
   }
+
+
+def read_json(path: Path) -> Measured:
+  """What `write_json` wrote: every figure; the series behind the pictures are not in that file.
+
+  Raises:
+    ValueError: it is damaged, or of another version of mjrl.
+  """
+  content = json.loads(path.read_text(encoding="utf-8"))
+  try:
+    if content["schema"] != SCHEMA:
+      raise KeyError("schema")
+    return Measured(
+      circumstances=_built(Circumstances, content),
+      joints=(),
+      feet=(),
+      joint_range_rad={},
+      columns=(),
+      segments=tuple(map(_segment, content["segments"])),
+    )
+  except (KeyError, TypeError) as error:
+    raise ValueError(f"it is of another version of mjrl: {error}") from None
+
+
+def _segment(plain: Mapping[str, Any]) -> MeasuredSegment:
+  figures = _built(SegmentFigures, plain)
+  nothing = np.zeros((figures.steps, 0))
+  forward, left, yaw = (plain["command"][name] for name in COMMAND)
+  return MeasuredSegment(
+    segment=Segment(name=figures.name, command=(forward, left, yaw), posture=_asked(figures)),
+    figures=figures,
+    env0=nothing,
+    velocity_mean=nothing,
+    velocity_std=nothing,
+  )
+
+
+def _asked(figures: SegmentFigures) -> Posture | None:
+  """The posture that was asked for."""
+  body = figures.posture
+  if body is None:
+    return None
+  twist, pitch, roll, height = (getattr(body, name).commanded for name in POSTURE)
+  return twist, pitch, roll, height
+
+
+def _built(hint: Any, plain: Any) -> Any:
+  """A plain value as the dataclass, or what is made of dataclasses, that it came from."""
+  arms = [arm for arm in get_args(hint) if is_dataclass(arm)]
+  if plain is None:
+    return None
+  if is_dataclass(hint) and isinstance(hint, type):
+    hints = get_type_hints(hint)
+    return hint(**{f.name: _built(hints[f.name], plain[f.name]) for f in fields(hint)})
+  if get_origin(hint) is dict:
+    return {key: _built(get_args(hint)[1], value) for key, value in plain.items()}
+  if arms:  # one that may be missing
+    return _built(arms[0], plain)
+  return tuple(plain) if isinstance(plain, list) else plain

@@ -11,7 +11,10 @@ from mjrl.measure.statistics import Array
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstances:
-  """What was replayed, on what, and how it differs from training."""
+  """What was replayed, on what, and how it differs from training.
+
+  scene  its "name", and as "physics" what makes its ground another than training's flat one
+  """
 
   task: str
   robot: str
@@ -28,6 +31,7 @@ class Circumstances:
   settle_s: float
   mass_kg: float
   effort_limit_n_m: float
+  scene: Mapping[str, str]
   differences_from_training: tuple[str, ...]
   as_in_training: tuple[str, ...]
   versions: Mapping[str, str]

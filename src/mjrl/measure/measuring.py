@@ -7,7 +7,8 @@ import torch
 
 from mjrl.envs.env import Env
 from mjrl.envs.policy import advance, begin
-from mjrl.envs.posture import posture_of
+from mjrl.envs.postures import posture_of
+from mjrl.envs.scenes import physics_of
 from mjrl.measure.figures import segment_figures
 from mjrl.measure.files import write_csv, write_json
 from mjrl.measure.gait_figures import clock
@@ -154,7 +155,8 @@ def circumstances(replay: Replay) -> Circumstances:
     control_hz=round(1 / env.task.control_dt_s, 6),
     observation_noise=replay.obs_noise,
     settle_s=SETTLE_S,
-    mass_kg=float(env.backend.model.body_mass.sum()),
+    mass_kg=float(env.backend.model.body(env.robot.base_body).subtreemass[0]),
+    scene={"name": env.task.scene, "physics": physics_of(env.task.scene, env.robot.name)},
     effort_limit_n_m=env.robot.effort_limit_n_m,
     differences_from_training=replay.differences,
     as_in_training=replay.as_in_training,

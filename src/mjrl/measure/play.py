@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from mjrl.envs.filmed import subject_of
 from mjrl.envs.task import Task
 from mjrl.measure import compare
 from mjrl.measure.agents import AGENTS
@@ -15,6 +16,8 @@ from mjrl.measure.report import report
 from mjrl.measure.series import Posture
 from mjrl.measure.watch import watch
 from mjrl.sim.resolve import Resolved
+from mjrl.view.film import Film
+from mjrl.view.shot import Shot
 from mjrl.view.window import Window, open_window
 
 INTERRUPTED = 130
@@ -35,6 +38,8 @@ def play(
   obs_noise: bool,
   physics_hz: float | None,
   measure: bool,
+  film: Shot | None,
+  library: str,
   headless: bool,
 ) -> int:
   """Replay a policy until it has run its steps, its window is closed, or Ctrl-C.
@@ -55,6 +60,8 @@ def play(
     obs_noise: whether observations are as noisy as in training.
     physics_hz: physics rate; None is that of training.
     measure: whether to measure and write `measure/`.
+    film: of the replay, which then ends by itself; None films nothing.
+    library: that draws it, see `mjrl.view.offscreen`.
     headless: whether to do without a window.
 
   Returns:
@@ -89,7 +96,8 @@ def play(
     for replay in replays:
       with _shown(replay, headless, speed) as (window, pace):
         if not measure:
-          return watch(replay, command, posture, steps, pace, window)
+          with _filmed(replay, film, library) as begun:
+            return watch(replay, command, posture, steps, pace, window, begun)
         if measured:
           print(f"measuring the same on {replay.resolved.name}", flush=True)
         measured.append(measure_replay(replay, command, posture, steps, pace, window))
@@ -114,6 +122,29 @@ def _shown(
       print(f"note: {note}", flush=True)
     if window:
       window.close()
+
+
+@contextmanager
+def _filmed(replay: Replay, shot: Shot | None, library: str) -> Iterator[Film | None]:
+  """A film, if one is wanted, of whatever is played; one that is cut short is whole, too."""
+  if shot is None:
+    yield None
+    return
+  film = Film(shot, subject_of(replay.env), library)
+  try:
+    yield film
+  except Exception:
+    film.abandon()
+    raise
+  except KeyboardInterrupt:
+    _finish(film)
+    raise
+  _finish(film)
+
+
+def _finish(film: Film) -> None:
+  print(f"film: drawing what is left of {film.frames} frames", flush=True)
+  print(f"wrote {film.close()}: {film.frames / film.shot.fps:.1f} s", flush=True)
 
 
 def _write(into: Path, measured: Sequence[Measured]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mjrl.envs.describe import describe
 from mjrl.envs.posture import POSTURE, PostureCommand
+from mjrl.envs.scene import in_scene
 from mjrl.envs.task import Task, noiseless
 from mjrl.learn import checkpoints
 from mjrl.measure.series import Posture, segment
@@ -72,7 +73,8 @@ def as_replayed(
 
 def kept(task: Task) -> tuple[str, ...]:
   """What stays random, as in training, in plain sentences."""
-  world = sorted(name for name, event in task.events.items() if event.when in _KEPT)
+  events = in_scene(task).events
+  world = sorted(name for name, event in events.items() if event.when in _KEPT)
   said = []
   if world:
     said.append(f"As in training, these differ from env to env: {', '.join(world)}.")

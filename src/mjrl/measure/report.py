@@ -12,34 +12,48 @@ NOT_MEASURED = "-"
 
 def report(measured: Measured) -> str:
   """What was measured, in about ten lines."""
+  return "\n".join([*circumstances(measured), *_blocks(rows(measured)), *warnings(measured)])
+
+
+def circumstances(measured: Measured) -> list[str]:
+  """Who drove what, where, for how long, and with what noise: two lines."""
   about = measured.circumstances
   length_s = measured.dt_s * measured.segments[0].figures.steps
   driver = about.checkpoint or f"agent {about.agent}"
   iteration = "" if about.iteration is None else f" (iteration {about.iteration})"
-  lines = [
+  return [
     f"{about.task} on {about.backend}: {driver}{iteration}",
     f"{about.num_envs} envs, {length_s:g} s each command, the first {about.settle_s:g} s left out; "
     f"physics {about.physics_hz:g} Hz, control {about.control_hz:g} Hz, observation noise "
     f"{'on' if about.observation_noise else 'off'}, seed {about.seed}",
-    *_table(measured.segments),
+    *([f"scene {about.scene['name']}: {about.scene['physics']}"] if about.scene["physics"] else []),
   ]
+
+
+def rows(measured: Measured) -> list[tuple[str, ...]]:
+  """The table: a label, and a cell for each command; the commands themselves first."""
+  postured = any(part.figures.posture for part in measured.segments)
+  labels = _LABELS[:3] + (_POSTURE if postured else ()) + _LABELS[3:]
+  return list(zip(labels, *map(_column, measured.segments), strict=True))
+
+
+def warnings(measured: Measured) -> list[str]:
+  """What the table does not say of what went wrong, a line each."""
+  lines = []
   for figures in (part.figures for part in measured.segments):
     if figures.diverged:
       lines.append(f"{figures.name}: the simulation diverged {figures.diverged} time(s)")
     if figures.counted_share == 0:
       lines.append(f"{figures.name}: no episode lasted long enough for anything to count")
-  return "\n".join(lines)
+  return lines
 
 
-def _table(segments: Sequence[MeasuredSegment]) -> list[str]:
-  """The rows of `_LABELS`, a column per command, in blocks that a wide terminal holds."""
-  postured = any(part.figures.posture for part in segments)
-  labels = _LABELS[:3] + (_POSTURE if postured else ()) + _LABELS[3:]
+def _blocks(rows: Sequence[Sequence[str]]) -> list[str]:
+  """The table for the console, in blocks of so many commands as a wide terminal holds."""
   lines = []
-  for first in range(0, len(segments), _ABREAST):
-    block = segments[first : first + _ABREAST]
-    columns = [(*_column(part)[:3], *_posture(part), *_column(part)[3:]) for part in block]
-    lines += [""] * bool(lines) + aligned(list(zip(labels, *columns, strict=True)))
+  for first in range(1, len(rows[0]), _ABREAST):
+    block = [(row[0], *row[first : first + _ABREAST]) for row in rows]
+    lines += [""] * bool(lines) + aligned(block)
   return lines
 
 
@@ -87,8 +101,6 @@ _LABELS = (
   "peak torque, at limit",
   "greatest tilt",
 )
-
-
 _POSTURE = ("twist of asked", "pitch of asked", "roll of asked", "height of asked")
 _ABREAST = 5  # commands side by side
 
@@ -111,7 +123,7 @@ def _reached(axis: Tracking, factor: float, unit: str, form: str) -> str:
 
 
 def _column(part: MeasuredSegment) -> tuple[str, ...]:
-  """What `_LABELS` name, of one command."""
+  """What `_LABELS` name, of one command, with the rows of `_POSTURE` where one is asked for."""
   figures, feet = part.figures, part.figures.all_feet
   clocks = [foot.clock_match.mean for foot in figures.feet.values() if foot.clock_match]
   tilt = figures.tilt_rad.greatest
@@ -119,6 +131,7 @@ def _column(part: MeasuredSegment) -> tuple[str, ...]:
     figures.name,
     ", ".join(_achieved(*axis) for axis in asked(part)) or NOT_MEASURED,
     ratios(part),
+    *_posture(part),
     _scaled(figures.drift_m_s, 100, "cm/s", 1),
     str(figures.falls),
     f"{_scaled(feet.lift_m, 1000, '', 0)} / {_scaled(feet.clearance_m, 1000, '', 0)} mm"

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from math import degrees
 
 from mjrl.envs.posture import PostureCommand
-from mjrl.envs.state import STANDING_COMMAND
-from mjrl.envs.task import VelocityCommand
+from mjrl.envs.task import STANDING_COMMAND, VelocityCommand
 
 Posture = tuple[float, float, float, float]
 """See `mjrl.envs.posture.POSTURE`."""

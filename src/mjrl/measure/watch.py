@@ -2,11 +2,14 @@
 
 import torch
 
+from mjrl.envs.filmed import Filming
 from mjrl.envs.policy import advance, begin
-from mjrl.envs.posture import posture_of
+from mjrl.envs.postures import posture_of
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.replay import Replay
 from mjrl.measure.series import Posture
+from mjrl.view.film import Film
+from mjrl.view.shot import SECONDS
 from mjrl.view.window import Window
 
 
@@ -17,14 +20,18 @@ def watch(
   steps: int | None,
   speed: float,
   window: Window | None,
+  film: Film | None,
 ) -> int:
-  """Replay without measuring."""
+  """Replay without measuring; for `SECONDS` if it is filmed and has no steps."""
   env = replay.env
   if command is not None:
     env.commands.fix(torch.tensor(command, device=env.device).repeat(env.num_envs, 1))
   if (body := posture_of(env.asked)) and posture is not None:
     body.fix(torch.tensor(posture).repeat(env.num_envs, 1))
   observations = begin(env, replay.policy)
+  filming = Filming(env, film, _title(replay)) if film else None
+  if film and steps is None:
+    steps = round(SECONDS / env.dt_s)
   pace = Pace(speed, env.dt_s)
   status = StatusLine(pace, env.dt_s)
   failed = done = 0
@@ -38,6 +45,8 @@ def watch(
       failed += int(step.terminated.sum())
       if window:
         window.draw(env)
+      if filming:
+        filming.step(step.terminated | step.timed_out)
       achieved, asked = step.state.velocity.mean(0), step.state.command.mean(0)
       status.step(achieved.tolist(), asked.tolist(), f"{failed} failed" if failed else "")
       pace.wait()
@@ -48,3 +57,8 @@ def watch(
       f"{failed} episode(s) failed, {pace.real_time_factor:.1f}x real time"
     )
   return 0
+
+
+def _title(replay: Replay) -> str:
+  name = replay.env.task.name
+  return f"{name} {replay.checkpoint.stem}" if replay.checkpoint else f"{name} {replay.agent}"

@@ -32,7 +32,8 @@ def start_at_home(
   quat = torch.stack((half.cos(), zero, zero, half.sin()), 1)
   home = _constant(tuple(world.robot.home_rad[j] for j in world.robot.joints), half.device)
   start = torch.cat((place, height, quat, home.expand(n, -1)), 1)
-  qpos.copy_(torch.where(rows, start, qpos))
+  own = qpos[:, : start.shape[1]]  # a scene may have movable objects behind the robot
+  own.copy_(torch.where(rows, start, own))
   world.start_qvel.masked_fill_(rows, 0.0)
 
 
@@ -64,9 +65,12 @@ def base_com(world: World, mask: Tensor, *, x_m: float, y_m: float, z_m: float) 
 def mass_scale(world: World, mask: Tensor, *, factor: tuple[float, float]) -> None:
   """Multiplies every mass of the robot, and its inertia with it, by one factor per env."""
   scale = world.uniform(*factor)
+  model = world.backend.model
+  others = model.body_rootid != model.body(world.robot.base_body).id  # a scene's objects
   for field in ("body_mass", "body_inertia"):
     default = world.backend.default(field)
     value = default * scale.view(-1, *[1] * default.dim())
+    value[:, others] = default[others]
     world.backend.set_model(mask, field, value)
 
 

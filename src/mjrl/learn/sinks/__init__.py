@@ -17,6 +17,20 @@ class Sink(Protocol):
     """Keep them."""
     ...
 
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """Keep a text of an iteration, by a name as scalars have them."""
+    ...
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """Show a film, where films can be shown.
+
+    Args:
+      iteration: whose policy it is of, which may be some iterations back.
+      path: of the .mp4.
+      gif: an excerpt.
+    """
+    ...
+
   def close(self) -> None:
     """Write what is not yet written."""
     ...
@@ -33,6 +47,16 @@ class LocalFile:
     """See `Sink.write`."""
     with self._failures.survived(self._what):
       self._sink.write(iteration, scalars)
+
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`."""
+    with self._failures.survived(self._what):
+      self._sink.say(iteration, name, text)
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`."""
+    with self._failures.survived(self._what):
+      self._sink.film(iteration, path, gif)
 
   def close(self) -> None:
     """See `Sink.close`."""
@@ -57,6 +81,16 @@ class Droppable:
     """See `Sink.write`."""
     if self._sink is not None:
       self._try(lambda sink=self._sink: sink.write(iteration, scalars))
+
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`."""
+    if self._sink is not None:
+      self._try(lambda sink=self._sink: sink.say(iteration, name, text))
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`."""
+    if self._sink is not None:
+      self._try(lambda sink=self._sink: sink.film(iteration, path, gif))
 
   def close(self) -> None:
     """See `Sink.close`."""

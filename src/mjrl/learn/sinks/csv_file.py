@@ -40,6 +40,12 @@ class CsvFile:
     write_bytes(self._path, header + rows + row)
     self._columns, self._header = columns, header
 
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`.  A table of numbers has no place for a text."""
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`: a table shows none."""
+
   def close(self) -> None:
     """See `Sink.close`."""
 

@@ -7,8 +7,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from PIL import Image
 from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore
 from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore
+from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from mjrl.learn.atomic import append_bytes, write_bytes
@@ -33,15 +35,28 @@ class EventFile:
   def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
     """See `Sink.write`."""
     values = [Summary.Value(tag=name, simple_value=value) for name, value in scalars.items()]
-    event = Event(wall_time=time.time(), step=iteration, summary=Summary(value=values))
+    self._keep(iteration, Summary(value=values))
+
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`; TensorBoard shows it under its tab "Text"."""
+    self._keep(iteration, text_pb(name, text))
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`: TensorBoard shows moving pictures among its images."""
+    width, height = Image.open(io.BytesIO(gif)).size
+    image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=gif)
+    self._keep(iteration, Summary(value=[Summary.Value(tag="video", image=image)]))
+
+  def close(self) -> None:
+    """See `Sink.close`."""
+
+  def _keep(self, iteration: int, summary: Summary) -> None:
+    event = Event(wall_time=time.time(), step=iteration, summary=summary)
     if self._begun:
       append_bytes(self._path, _record(event))
     else:
       write_bytes(self._path, self._head + _record(event))
       self._begun = True
-
-  def close(self) -> None:
-    """See `Sink.close`."""
 
 
 def _record(event: Event) -> bytes:

@@ -33,11 +33,24 @@ class WandbRun:
         "nobody is logged in; `wandb login` does that, and WANDB_MODE=offline keeps the scalars "
         "in the run's folder"
       )
+    self._newest = 0
     self._run = wandb.init(config=dict(config), settings=wandb.Settings(**_settings(folder)))
 
   def write(self, iteration: int, scalars: Mapping[str, float]) -> None:
     """See `Sink.write`."""
     self._run.log(dict(scalars), step=iteration)
+    self._newest = iteration
+
+  def film(self, iteration: int, path: Path, gif: bytes) -> None:
+    """See `Sink.film`: at the newest iteration, since wandb goes back to none."""
+    import wandb
+
+    video = wandb.Video(str(path), caption=f"iteration {iteration}", format="mp4")
+    self._run.log({"video": video}, step=self._newest)
+
+  def say(self, iteration: int, name: str, text: str) -> None:
+    """See `Sink.say`; it stands among the run's results, where text is shown."""
+    self._run.summary[name] = f"iteration {iteration}: {text}"
 
   def close(self) -> None:
     """Send what is not yet sent; an error that ends the run marks it as failed there, too."""

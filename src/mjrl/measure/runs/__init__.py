@@ -1,0 +1,1 @@
+"""Runs as they lie on the disk: found, read, reported, listed and compared."""
