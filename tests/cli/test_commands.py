@@ -132,6 +132,7 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
     "steps": 9,
     "speed": 0.0,
     "command": (-0.25, 0.0, 0.5),
+    "posture": None,
     "film": None,
     "library": "",
     "obs_noise": False,
