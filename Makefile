@@ -15,12 +15,13 @@ STAMP := $(VENV)/.installed
 TRAIN_FLAGS := $(if $(NUM_ENVS),--num_envs $(NUM_ENVS)) \
   $(if $(MAX_ITERATIONS),--max_iterations $(MAX_ITERATIONS))
 
-.PHONY: help install train test check format clean
+.PHONY: help install train test browser check format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make train    install; train TASK=$(TASK); replay it with the measurement on"
 	@echo "make test     install; run every test"
+	@echo "make browser  install a driver; run the tests that need Chromium"
 	@echo "make check    formatter, linter, types, tests"
 	@echo "make format   format the code"
 	@echo "make clean    remove .venv and caches (logs/ stays)"
@@ -66,6 +67,11 @@ train: $(STAMP)
 test: $(STAMP)
 	@echo "running every test"
 	@$(PY) -m pytest
+
+browser: $(STAMP)
+	@$(PY) -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'
+	@echo "running the tests in a browser"
+	@$(PY) -m pytest -m browser
 
 check: $(STAMP)
 	@echo "formatter"

@@ -62,10 +62,13 @@ def make_package(tmp_path):
 
   def make(name="room.map", *, files=None, manifest=None, listed=None, extra=(), raw=None):
     content = {"scene.xml": ROOM, "assets/ramp.obj": RAMP, "props/ball.xml": BALL}
-    content = {k: v for k, v in (content | (files or {})).items() if v is not None}
+    content = {
+      k: v.encode() if isinstance(v, str) else v
+      for k, v in (content | (files or {})).items()
+      if v is not None
+    }
     true = {
-      k: {"bytes": len(v.encode()), "sha256": hashlib.sha256(v.encode()).hexdigest()}
-      for k, v in content.items()
+      k: {"bytes": len(v), "sha256": hashlib.sha256(v).hexdigest()} for k, v in content.items()
     }
     counts = {"geoms": 4, "bodies": 2, "lights": 1, "textures": 0, "materials": 1, "meshes": 1}
     whole = {
@@ -99,7 +102,7 @@ def make_package(tmp_path):
     else:
       for member, data in members:
         (path / member).parent.mkdir(parents=True, exist_ok=True)
-        (path / member).write_text(data)
+        (path / member).write_bytes(data.encode() if isinstance(data, str) else data)
     return path
 
   return make

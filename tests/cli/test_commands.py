@@ -21,6 +21,7 @@ from mjrl.learn.run_config import run_config
 from mjrl.sim.cpus import cgroup_folders
 from mjrl.sim.ranks import Ranks
 from mjrl.sim.resolve import Resolved, resolve
+from mjrl.view.choice import Choice
 
 ROOT = Path(__file__).parents[2]
 TASK = next(iter(tasks.TASKS))
@@ -138,7 +139,7 @@ def test_play_passes_on_what_was_asked(called, tmp_path):
     "obs_noise": False,
     "physics_hz": 500.0,
     "measure": True,
-    "headless": True,
+    "viewer": Choice(),
   }
 
 
@@ -372,17 +373,82 @@ def test_torch_starts_with_the_threads_and_without_spinning(script, tmp_path):
 
 
 def test_without_a_display_the_run_goes_on_headless(called, capsys):
-  # Guards: the same, and headless without being told so.
+  # Guards: the same, and headless without being told so, or told what would work instead.
   assert train.main(["--task", "hop.flat"]) == 0
-  assert called.train[0]["options"].headless is True
-  assert "running headless" in capsys.readouterr().out
+  assert called.train[0]["options"].viewer == Choice()
+  said = capsys.readouterr().out
+  assert "running headless" in said and "--viewer web" in said
 
 
 def test_with_a_display_the_window_opens(called, monkeypatch):
   # Guards: headless for everybody.
   monkeypatch.setenv("DISPLAY", ":0")
   assert train.main(["--task", "hop.flat"]) == 0
-  assert called.train[0]["options"].headless is False
+  assert called.train[0]["options"].viewer.kind == "window"
+
+
+@pytest.mark.parametrize(
+  ("argv", "kind"),
+  [
+    (["--headless"], "none"),
+    (["--viewer", "none"], "none"),
+    (["--headless", "--viewer", "none"], "none"),
+    (["--viewer", "web"], "web"),
+  ],
+)
+def test_the_viewer_is_passed_on(called, monkeypatch, argv, kind):
+  # Guards: a page that nobody serves, or a window that was switched off.
+  monkeypatch.setenv("DISPLAY", ":0")
+  assert play.main(["--task", "hop.flat", "--agent", "zero", *argv]) == 0
+  assert called.play[0]["viewer"].kind == kind
+
+
+def test_a_page_is_for_this_machine_alone_unless_asked(called):
+  # Guards: robots that anybody in the network can drive.
+  argv = ["--task", "hop.flat", "--agent", "zero", "--viewer", "web"]
+  assert play.main(argv) == 0
+  assert play.main([*argv, "--viewer_host", "0.0.0.0", "--viewer_port", "8200"]) == 0
+  first, second = (given["viewer"] for given in called.play)
+  assert first == Choice(kind="web", host="127.0.0.1", port=8080)
+  assert second == Choice(kind="web", host="0.0.0.0", port=8200)
+
+
+@pytest.mark.parametrize(
+  ("argv", "says"),
+  [
+    (["--headless", "--viewer", "web"], "contradict each other"),
+    (["--headless", "--viewer", "window"], "contradict each other"),
+    (["--viewer_port", "9000"], "--viewer_port has no effect without --viewer web"),
+    (["--viewer_host", "0.0.0.0", "--headless"], "--viewer_host has no effect"),
+    (["--viewer", "web", "--viewer_host", "192.0.2.1"], "nothing can be served there"),
+    (["--viewer", "web", "--viewer_port", "0"], "must be at least 1"),
+  ],
+)
+def test_a_viewer_that_cannot_be_is_refused_first(called, capsys, argv, says):
+  # Guards: minutes of building before the page fails; a flag that does nothing.
+  assert train.main(["--task", "hop.flat", *argv]) == 2
+  assert says in capsys.readouterr().err
+  assert not (called.train or called.torch_threads)
+
+
+def test_what_is_typed_rules_over_what_a_file_says(called, tmp_path):
+  # Guards: a preset for servers that forbids looking, or one for looking that forbids servers.
+  (tmp_path / "c.yaml").write_text("headless: true")
+  argv = ["--task", "hop.flat", "--config", "c.yaml"]
+  assert train.main([*argv, "--viewer", "web"]) == 0
+  (tmp_path / "c.yaml").write_text("viewer: web")
+  assert train.main([*argv, "--headless"]) == 0
+  web, none = (given["options"].viewer.kind for given in called.train)
+  assert (web, none) == ("web", "none")
+
+
+@pytest.mark.parametrize("found", [None, importlib.machinery.ModuleSpec("viser", None)])
+def test_viser_that_is_not_installed_is_said_with_the_cure(called, capsys, monkeypatch, found):
+  # Guards: finding out when the run has been built.
+  monkeypatch.setattr(importlib.util, "find_spec", lambda _: found)
+  assert train.main(["--task", "hop.flat", "--viewer", "web"]) == 2
+  assert "pip install -e '.[web]'" in capsys.readouterr().err
+  assert not (called.train or called.torch_threads)
 
 
 def test_a_full_disk_behind_the_output_is_said():

@@ -105,6 +105,15 @@ def test_packages_are_replayed_and_not_trained_in(called, make_package, capsys):
   assert "its schema is 'kk-scene-package/9'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["sliding", "when"])
+def test_a_friction_that_the_scene_overrules_is_refused(called, capsys, key):
+  # Guards: a range of frictions that is printed, kept, and never drawn.
+  value = "events.foot_friction." + {"sliding": "sliding=[0.1, 0.2]", "when": "when=reset"}[key]
+  assert train.main([*TRAIN, "--scene", "ice", "--set", value]) == 2
+  assert "has no effect: scene ice has a friction of its own" in capsys.readouterr().err
+  assert train.main([*TRAIN, "--set", value]) == 0
+
+
 def test_the_list_has_the_scenes(capsys):
   # Guards: a scene that only its table knows.
   for main in (play.main, train.main):

@@ -233,3 +233,16 @@ def test_what_is_saved_goes_on_the_same(make_world, standing):
     holds = [c.advance(s.replace(command=c.value), nobody(20), nobody(20), True) for c in commands]
     assert holds[0] == holds[1]
     assert torch.equal(commands[0].value, commands[1].value)
+
+
+def test_commands_that_were_fixed_are_drawn_again(make_world):
+  # Guards: a command that is held for good, or dropped and never drawn.
+  commands = drawn(make_world, standing=0.0)
+  commands.fix(torch.full((4000, 3), 0.1))
+  commands.draw(everyone(4000))
+  assert (commands.value == 0.1).all()
+  commands.release()
+  assert commands.value[:, 0].std() > 0.1
+  before = commands.value
+  commands.draw(everyone(4000))
+  assert not torch.equal(commands.value, before)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mjrl.envs.commands import Commands
-from mjrl.envs.curriculum import Annealing, Ladder
+from mjrl.envs.curriculum import Annealing, Ladder, trained_ranges
 from mjrl.envs.holds import Holds
 from mjrl.envs.recipe import Anneal
 from mjrl.envs.scoring import Rewards
@@ -248,3 +248,17 @@ def test_a_rung_is_spelled_out():
     Rung(linear=1.0, angular=1.0)
   with pytest.raises(TypeError):
     CommandLadder(rungs=())
+
+
+def test_what_was_trained_is_what_the_ladder_had_reached(tripod, make_world, rewards):
+  # Guards: a robot driven at speeds that its policy never saw.
+  commands = Commands(tripod.command, make_world(4000), DT_S)
+  ladder = Ladder(tripod.curriculum, commands, rewards)
+  for level in (0, len(tripod.curriculum.rungs) - 1):
+    ladder.go_to(level)
+    commands.draw(torch.ones(4000, dtype=torch.bool))
+    ranges = torch.tensor(trained_ranges(tripod, level))
+    assert (commands.value >= ranges[:, 0] - 1e-6).all()
+    assert (commands.value <= ranges[:, 1] + 1e-6).all()
+    assert (commands.value.amax(0) > 0.9 * ranges[:, 1]).all()
+  assert trained_ranges(tripod, None)[0] == tripod.command.forward_m_s

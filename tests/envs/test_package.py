@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from mjrl.envs import package_files
 from mjrl.envs.package import read_package
@@ -337,6 +338,25 @@ def test_a_robot_s_mass_is_scaled_alone(make_package, calm, make_env):
   model, mass = env.backend.model, env.backend.get_model("body_mass")
   assert mass[:, model.body("scn_crate").id] == pytest.approx(0.1)
   assert mass[:, model.body("base_link").id] == pytest.approx(2 * 0.886006)
+
+
+def test_files_are_looked_for_where_the_engine_does(make_package, tripod):
+  # Guards: a whole package that is refused, or compiles with another file than was checked.
+  picture = io.BytesIO()
+  Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8)).save(picture, "png")
+  asset = (
+    '<asset><hfield name="hills" file="hills.png" size="1 1 .1 .1"/>'
+    '<texture name="wood" type="2d" file="assets/hills.png"/>'
+  )
+  path = make_package(
+    files=room(make_package, "<asset>", asset) | {"assets/hills.png": picture.getvalue()},
+    manifest={
+      "requiredCapabilities": ["rigid", "hfield"],
+      "world": {"file": "scene.xml", "ground": {"geom": "ground"}},
+    },
+  )
+  model = compile_scene(replace(tripod, scene=str(path)))
+  assert model.nhfield == 1 and model.hfield_nrow[0] == 8
 
 
 def test_soft_bodies_are_said(make_package, tripod):

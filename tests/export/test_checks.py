@@ -1,11 +1,13 @@
 """Every check on a layout, made to fail."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import mujoco
 import pytest
 
+from mjrl import tasks
 from mjrl.export.actor import Actor
 from mjrl.export.checks import (
   check_joints,
@@ -14,6 +16,7 @@ from mjrl.export.checks import (
   check_servos,
   check_widths,
 )
+from mjrl.export.runs import quiet
 from mjrl.export.scene_files import scene_files
 
 
@@ -172,3 +175,8 @@ def test_a_robot_whose_files_lie_elsewhere_is_refused(tmp_path):
   (tmp_path / "in" / "robot" / "parts" / "meshes" / "box.obj").rename(tmp_path / "in" / "box.obj")
   with pytest.raises(ValueError, match="must lie in its folder"):
     scene_files(task)
+
+
+def test_an_export_stands_on_flat_ground():
+  # Guards: a policy trained on ice whose export is refused: its scene.xml is of flat ground.
+  assert quiet(replace(tasks.build("jumper.tripod"), scene="ice")).scene == "studio"

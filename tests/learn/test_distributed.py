@@ -205,14 +205,15 @@ def test_two_processes_learn_one_policy(tmp_path, start_two):
   assert log["eval/episodes"] == 3
   evaluated = [name for name in log if name.startswith("eval/") and name != "eval/seconds"]
   assert len(evaluated) > 10 and all(log[name] == other_log[name] for name in evaluated)
-  last = [rank["sums"][-1] for rank in ranks]  # metrics, rewards, ends of episodes
-  metrics, rewards, _ = [first + other for first, other in zip(*last, strict=True)]
+  last = [rank["sums"][-1] for rank in ranks]  # metrics, rewards, feet, ends of episodes
+  metrics, rewards, feet, _ = [first + other for first, other in zip(*last, strict=True)]
   for k, name in enumerate(ranks[0]["metrics"]):
     if metrics[1, k] > 0:
       assert log[f"Metrics/{name}"] == pytest.approx(float(metrics[0, k] / metrics[1, k]))
   if rewards[-1] > 0:
     for name, ended in zip(ranks[0]["rewards"], rewards[:-1] / rewards[-1] / 1.1, strict=True):
       assert log[f"Episode_Reward/{name}"] == pytest.approx(float(ended))
+  assert log["Feet/LF/duty"] == pytest.approx(float(feet[0] / feet[-1]))
   finished = [rank["finished"] for rank in ranks]
   assert all(finished)
   assert sorted(ranks[0]["returns"]) == sorted(r for part in finished for r, _ in part)

@@ -1,14 +1,12 @@
 """TensorBoard beside a run: never in its way."""
 
-import contextlib
 import socket
 import subprocess
 import sys
 
 import pytest
 
-from mjrl.learn import tensorboard
-from mjrl.learn.tensorboard import TensorBoard, free_port
+from mjrl.learn.tensorboard import TensorBoard
 
 
 @pytest.fixture
@@ -20,24 +18,9 @@ def taken():
     yield holder.getsockname()[1]
 
 
-def test_a_port_that_is_taken_is_passed_over(taken):
-  # Guards: a second run that shows the first one's curves, or none.
-  port = free_port(taken)
-  assert port is not None and taken < port < taken + 20
-
-
-def test_there_is_no_port_after_the_last():
-  # Guards: an OverflowError at port 65536 that ends the run.
-  with socket.socket() as holder:
-    with contextlib.suppress(OSError):  # somebody else holds it: as good
-      holder.bind(("127.0.0.1", 65535))
-      holder.listen()
-    assert free_port(65535) is None
-
-
 def test_no_free_port_costs_one_line(taken, tmp_path, monkeypatch, capsys):
   # Guards: a run that fails because its curves cannot be shown.
-  monkeypatch.setattr(tensorboard, "_PORTS_TRIED", 1)
+  monkeypatch.setattr("mjrl.ports.PORTS_TRIED", 1)
   with TensorBoard(tmp_path, taken):
     pass
   out = capsys.readouterr().out

@@ -10,6 +10,7 @@ from mjrl.measure.compare import as_plain, gaps, table
 from mjrl.measure.play import play
 from mjrl.measure.statistics import Spread
 from mjrl.sim.resolve import Resolved
+from mjrl.view.choice import Choice
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def compared(resolved):
       obs_noise=True,
       physics_hz=None,
       measure=True,
-      headless=True,
+      viewer=Choice(),
     )
 
   return run

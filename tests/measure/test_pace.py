@@ -28,6 +28,23 @@ def test_speed_zero_never_sleeps(monkeypatch):
   Pace(0.0, 0.02).wait()
 
 
+def test_another_speed_holds_from_then_on(monkeypatch):
+  # Guards: after a pause, or as fast as possible, a rush to make up for the time that it took.
+  now = [0.0]
+  monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+  monkeypatch.setattr(time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+  pace = Pace(0.0, 0.02)
+  now[0] = 3.0  # of work, as fast as possible
+  for change in (lambda: setattr(pace, "speed", 0.5), lambda: [pace.rest() for _ in range(60)]):
+    change()
+    before = now[0]
+    for _ in range(50):
+      pace.wait()
+    assert now[0] - before == pytest.approx(2.0)
+  # The rest, of a second, does not count.
+  assert pace.real_time_factor == pytest.approx(100 * 0.02 / (now[0] - 1.0))
+
+
 def test_the_line_is_rewritten_in_place_on_a_terminal_alone():
   # Guards: thousands of lines in a log file, and leftovers of a longer line.
   for out, written in ((Terminal(), True), (io.StringIO(), False)):

@@ -17,6 +17,7 @@ from mjrl.learn.train import train
 from mjrl.measure.play import play
 from mjrl.measure.plots import limbs
 from mjrl.sim.resolve import Resolved
+from mjrl.view.choice import Choice
 from mjrl.view.shot import Shot
 
 STEPS, ENVS = 60, 2
@@ -41,7 +42,7 @@ def replay(**changes):
     "measure": False,
     "film": None,
     "library": "",
-    "headless": True,
+    "viewer": Choice(),
   }
   return play(**(given | changes))
 

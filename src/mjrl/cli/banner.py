@@ -17,7 +17,7 @@ def banner(
   seed: int,
   log_dir: Path,
   checkpoint: str,
-  window: str,
+  viewer: str,
   departures: str,
   scene: str,
   video: str = "",
@@ -34,7 +34,7 @@ def banner(
     seed: the seed in force; drawn if sources lacks it.
     log_dir: where this task's runs lie.
     checkpoint: the file that is loaded, in words.
-    window: whether a window opens, in words.
+    viewer: what to look with, in words.
     departures: every way in which the run was asked to differ from the task.
     scene: what it happens in, in words.
     video: what is filmed, in words.
@@ -66,7 +66,7 @@ def banner(
     ("logs", str(log_dir)),
     ("checkpoint", checkpoint),
     ("scene", scene),
-    ("window", window),
+    ("viewer", viewer),
     *([("video", video)] if video else []),
     ("departures", departures),
   ]

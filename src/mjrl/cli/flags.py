@@ -24,6 +24,7 @@ LIMITS = {
   "seed": (0, 2**32 - 1),
   "max_iterations": (1, math.inf),
   "tb_port": (1, 65535),
+  "viewer_port": (1, 65535),
   "eval_every": (1, math.inf),
   "num_eval_episodes": (1, math.inf),
   "keep_last": (1, math.inf),
@@ -116,7 +117,20 @@ class CommonFlags:
     ),
   ] = None
   dry_run: Annotated[Switch, _arg("print all that would run, and stop", "off")] = False
-  headless: Annotated[Switch, _arg("open no window", "off")] = False
+  viewer: Annotated[
+    Literal["window", "web", "none"],
+    _arg(
+      "look, and in a replay drive by hand: in a window, or in a browser; web needs the extra web",
+      "window where there is a display",
+    ),
+  ] = "window"
+  viewer_host: Annotated[
+    str, _arg("address that --viewer web serves on; 0.0.0.0: every one", "127.0.0.1", "HOST")
+  ] = "127.0.0.1"
+  viewer_port: Annotated[
+    int, _arg("port of --viewer web, or the next free one", "8080", "PORT")
+  ] = 8080
+  headless: Annotated[Switch, _arg("the same as --viewer none", "off")] = False
   checkpoint: Annotated[
     Path | None,
     _arg(
@@ -253,7 +267,7 @@ class PlayFlags(CommonFlags):
   ] = None
   speed: Annotated[
     float | None,
-    _arg("times real time; 0 = as fast as possible", "1 with a window, 0 headless", "FACTOR"),
+    _arg("times real time; 0 = as fast as possible", "1 with a viewer, 0 without", "FACTOR"),
   ] = None
   command: Annotated[
     tuple[float, float, float] | None,

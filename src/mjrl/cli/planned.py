@@ -76,7 +76,7 @@ class PlannedRun:
       keep_last=flags.keep_last,
       logger=flags.logger,
       tensorboard_port=flags.tb_port if flags.tensorboard else None,
-      headless=self.shared.headless,
+      viewer=self.shared.viewer,
       profile=flags.profile,
       profile_output=flags.profile_output,
     )
@@ -169,6 +169,7 @@ def plan_run(
     first=saved["iteration"] + 1 if saved else 0,
     iterations=flags.max_iterations or task.recipes[engine].max_iterations,
   )
+  films = flags.video_every is not None and ranks.first
   return PlannedRun(
     flags=flags,
     sources=sources,
@@ -176,7 +177,7 @@ def plan_run(
     shared=shared,
     checkpoint=checkpoint,
     init_from=init_from,
-    library=find_library(sys.platform, os.environ)[0] if flags.video_every else "",
+    library=find_library(sys.platform, os.environ)[0] if films else "",
     changed=replace(changed, task=task),
   )
 

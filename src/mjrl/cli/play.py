@@ -72,7 +72,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
       seed=shared.seed,
       log_dir=shared.log_dir / shared.entry.robot / shared.task,
       checkpoint=loaded,
-      window=shared.window,
+      viewer=shared.viewer_said,
       scene=said_scene(changed.task.scene, shared.entry.robot),
       video=_said(film, flags.steps, f"{library}, {drawn_by}") if film else "",
       departures="; ".join([*_departures(flags), *changed.departures]) or "none asked for",
@@ -101,7 +101,7 @@ def _run(flags: PlayFlags, argv: Sequence[str]) -> int:
     measure=flags.measure,
     film=film,
     library=library,
-    headless=shared.headless,
+    viewer=shared.viewer,
   )
 
 

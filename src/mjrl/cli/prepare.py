@@ -16,6 +16,7 @@ from mjrl.envs.scenes import physics_of
 from mjrl.names import nearest
 from mjrl.sim.ranks import ALONE, Ranks
 from mjrl.sim.resolve import BackendUnavailable, Resolved, resolve
+from mjrl.view.choice import Choice, check_web
 from mjrl.view.display import window_obstacle
 
 # For libraries that read them when they are loaded. OpenMP threads that spin while they wait take
@@ -40,8 +41,8 @@ class SharedPlan:
     resolved: engine, device and counts.
     seed: given, or drawn.
     log_dir: absolute folder of all runs.
-    headless: no window, because asked or because none can open.
-    window: the same in words.
+    viewer: what to look with; none, because asked or because none can open.
+    viewer_said: the same in words.
   """
 
   task: str
@@ -49,8 +50,8 @@ class SharedPlan:
   resolved: Resolved
   seed: int
   log_dir: Path
-  headless: bool
-  window: str
+  viewer: Choice
+  viewer_said: str
 
 
 def plan_shared(
@@ -84,16 +85,15 @@ def plan_shared(
     nconmax=flags.nconmax,
     njmax=flags.njmax,
   )
-  obstacle = "" if flags.headless else window_obstacle(sys.platform, os.environ)
-  window = "none (--headless)" if flags.headless else "yes"
+  viewer, viewer_said = _viewer(flags, sources)
   return SharedPlan(
     task=task,
     entry=entry,
     resolved=resolved,
     seed=random.SystemRandom().randrange(2**31) if flags.seed is None else flags.seed,
     log_dir=flags.log_dir.expanduser().absolute(),
-    headless=flags.headless or bool(obstacle),
-    window=f"none: {obstacle}; running headless" if obstacle else window,
+    viewer=viewer,
+    viewer_said=viewer_said,
   )
 
 
@@ -183,6 +183,34 @@ def _said_by_mjrl(error: Exception) -> bool:
   frames = traceback.extract_tb(error.__traceback__)
   inside = frames and str(Path(__file__).parents[1]) in frames[-1].filename
   return bool(inside and (frames[-1].line or "").startswith("raise"))
+
+
+def _viewer(flags: CommonFlags, sources: Mapping[str, str]) -> tuple[Choice, str]:
+  """The viewer that was asked for and can be had, and the same in words.
+
+  Raises:
+    ValueError: flags that contradict each other or do nothing, or a page that cannot be served.
+  """
+  kind, headless = flags.viewer, flags.headless
+  if headless and "viewer" in sources and kind != "none":
+    if sources["viewer"] == sources["headless"]:
+      raise ValueError(f"--headless and --viewer {kind} contradict each other: leave one out")
+    headless = sources["headless"] == "given"  # the other one is a file's
+  if headless:
+    kind = "none"
+  for name in ("viewer_host", "viewer_port"):
+    if name in sources and kind != "web":
+      raise ValueError(f"--{name} has no effect without --viewer web")
+  if kind == "none":
+    return Choice(), "none (--headless)" if headless else "none (--viewer none)"
+  if kind == "web":
+    check_web(flags.viewer_host, flags.viewer_port)
+    said = f"web, on {flags.viewer_host}:{flags.viewer_port} or the next free port"
+    return Choice(kind="web", host=flags.viewer_host, port=flags.viewer_port), said
+  if obstacle := window_obstacle(sys.platform, os.environ):
+    said = f"none: {obstacle}; running headless; --viewer web shows it in a browser"
+    return Choice(), said
+  return Choice(kind="window"), "window"
 
 
 def _entry(task: str, source: str) -> tasks.Entry:

@@ -96,7 +96,7 @@ def _banner(run: PlannedRun) -> str:
     log_dir=shared.log_dir / shared.entry.robot / shared.task,
     checkpoint=checkpoint,
     scene=said_scene(run.changed.task.scene, shared.entry.robot),
-    window=shared.window,
+    viewer=shared.viewer_said,
     departures="; ".join(run.departures) or "none: as the task says",
   )
 

@@ -56,6 +56,11 @@ class Commands:
     self._fixed = True
     self._steered.zero_()
 
+  def release(self) -> None:
+    """Draw commands again, for every env now and from then on as before `fix`."""
+    self._fixed = False
+    self.draw(torch.ones_like(self._hold_steps, dtype=torch.bool))
+
   def draw(self, mask: Tensor) -> None:
     """New commands for the masked envs."""
     self.meter.begin(mask)

@@ -93,6 +93,24 @@ class Ladder:
     self.errors = {name: saved[f"{name}_error"] for name in self.errors}
 
 
+def trained_ranges(task: Task, level: int | None) -> tuple[tuple[float, float], ...]:
+  """What commands were drawn from: forward m/s, left m/s, counter-clockwise rad/s.
+
+  Args:
+    task: as it is trained, with a velocity command.
+    level: that its ladder had reached; None where there is no ladder, or nothing was trained.
+  """
+  spec = task.command
+  assert spec is not None  # as is asked of the task
+  linear = angular = 1.0
+  if task.curriculum is not None and level is not None:
+    rungs = task.curriculum.rungs
+    rung = rungs[min(level, len(rungs) - 1)]
+    linear, angular = rung.linear, rung.angular
+  parts = ((spec.forward_m_s, linear), (spec.left_m_s, linear), (spec.yaw_rad_s, angular))
+  return tuple((low * part, high * part) for (low, high), part in parts)
+
+
 def as_on_last_rung(task: Task) -> Task:
   """The task without its ladders.
 

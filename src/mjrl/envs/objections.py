@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mjrl.envs.paths import find
 from mjrl.envs.recipe import Anneal, Recipe
+from mjrl.envs.scenes import SCENES, is_package
 from mjrl.envs.task import Task
 
 
@@ -33,8 +34,9 @@ def objection(task: Task, changed: Task, engine: str, path: str) -> str:
       return "has no effect: the ground is flat; give --terrain rough too"
     case ["terrain", "curriculum", *_] if changed.terrain and changed.terrain.level is not None:
       return f"has no effect: terrain.level {changed.terrain.level} is where all envs stay"
-    case ["events", name, *_, key] if key != "when" and name in changed.events:
-      return _switched_off(changed, name)
+    case ["events", name, *_, key] if name in changed.events:
+      off = "" if key == "when" else _switched_off(changed, name)
+      return off or _ruled_out(changed, name, key)
     case ["observations", group, row, "history"]:
       kept = changed.recipes[engine].history if engine in changed.recipes else None
       before, after = (t.observations[group][row] for t in (task, changed))
@@ -78,6 +80,17 @@ def _switched_off(task: Task, name: str) -> str:
   if task.events[name].when != "never":
     return ""
   return f"has no effect: {name} never happens; set events.{name}.when=startup too"
+
+
+def _ruled_out(task: Task, name: str, key: str) -> str:
+  """What the task's scene has to say about an event, see `mjrl.envs.scene.in_scene`."""
+  event = task.events[name].fn.__name__
+  if is_package(task.scene):
+    placed = event == "start_at_home" and key in ("spread_m", "yaw_rad")
+    return "has no effect: the scene package says where robots start" if placed else ""
+  if event == "foot_friction" and SCENES[task.scene].foot_friction is not None:
+    return f"has no effect: scene {task.scene} has a friction of its own"
+  return ""
 
 
 def _set_by_ladder(task: Task, row: str, key: str) -> str:

@@ -23,7 +23,8 @@ SCHEMAS = ("kk-scene-package/1", "kk-scene-package/2")
 CAPABILITIES = ("rigid", "hfield", "flex")
 _USES = ("watching", "training")
 _FORBIDDEN = ("option", "include", "plugin", "extension", "actuator", "model", "attach", "keyframe")
-_FOLDERS = {"mesh": "meshdir", "hfield": "", "skin": "", "texture": "texturedir"}
+# The compiler's attribute that says where the files of an element lie.
+_FOLDERS = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
 COUNTED = ("geoms", "bodies", "lights", "textures", "materials", "meshes")
 
 

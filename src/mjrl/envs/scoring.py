@@ -94,6 +94,10 @@ class Rewards:
     means = (sums[:-1] / (episodes * episode_s)).tolist()
     return dict(zip(self.rows, means, strict=True))
 
+  def latest(self) -> Tensor:
+    """Each row's weight times its value when last scored, per second.  (rows, N)."""
+    return self._values * self._scale / self._dt_s
+
   def bad_rows(self) -> Tensor:
     """Which rows were not finite in some env when last scored, (rows,) bool."""
     return ~self._values.isfinite().all(1)

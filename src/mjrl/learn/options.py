@@ -1,7 +1,9 @@
 """What a run does beside learning.  None of it changes what is learned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from mjrl.view.choice import Choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +18,7 @@ class Options:
   keep_last          checkpoints that are not pruned; None keeps all
   logger             "tensorboard" or "wandb"; event files and `scalars.csv` are written in any case
   tensorboard_port   first port to try; None serves no TensorBoard
-  headless           whether to open no window
+  viewer             to look at the envs with
   profile            whether to time the parts of the run
   profile_output     JSON file for the times
   """
@@ -29,7 +31,7 @@ class Options:
   keep_last: int | None = None
   logger: str = "tensorboard"
   tensorboard_port: int | None = None
-  headless: bool = True
+  viewer: Choice = field(default_factory=Choice)
   profile: bool = False
   profile_output: Path | None = None
 

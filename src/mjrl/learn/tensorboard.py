@@ -1,12 +1,11 @@
 """TensorBoard beside a run: a child process that never fails it and ends with it."""
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
-_PORTS_TRIED = 20
-_PORTS = 65536
+from mjrl.ports import LOCAL, PORTS_TRIED, free_port
+
 # The child has Linux end it when the run is killed, since nobody would stop it then: prctl's
 # PR_SET_PDEATHSIG (1) with SIGTERM (15).
 _CHILD = """
@@ -32,11 +31,11 @@ class TensorBoard:
       return self
     port = free_port(self._port)
     if port is None:
-      last = self._port + _PORTS_TRIED - 1
+      last = self._port + PORTS_TRIED - 1
       print(f"TensorBoard: no free port in {self._port}..{last}; going on without")
       return self
     command = [sys.executable, "-c", _CHILD, "--logdir", str(self._folder.parent)]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]
+    command += ["--host", LOCAL, "--port", str(port), "--load_fast", "false"]
     try:
       with (self._folder / "tensorboard.log").open("wb") as log:
         # Its own session: Ctrl-C is for the run, which then ends it.
@@ -49,7 +48,7 @@ class TensorBoard:
     except OSError as error:
       print(f"TensorBoard did not start ({error}); going on without")
       return self
-    print(f"TensorBoard: http://127.0.0.1:{port}")
+    print(f"TensorBoard: http://{LOCAL}:{port}")
     return self
 
   def __exit__(self, *_: object) -> None:
@@ -61,15 +60,3 @@ class TensorBoard:
       self._process.wait(timeout=5)
     except subprocess.TimeoutExpired:
       self._process.kill()
-
-
-def free_port(first: int) -> int | None:
-  """The first port from `first` on that nothing listens on, or None after twenty tries."""
-  for port in range(first, min(first + _PORTS_TRIED, _PORTS)):
-    with socket.socket() as probe:
-      try:
-        probe.bind(("127.0.0.1", port))
-      except OSError:
-        continue
-      return port
-  return None

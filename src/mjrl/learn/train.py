@@ -11,6 +11,7 @@ from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
 from mjrl.envs.recipe import Recipe, for_envs
 from mjrl.envs.scene import compile_scene
+from mjrl.envs.show import TRAINING, open_show
 from mjrl.envs.task import Task
 from mjrl.learn import checkpoints, resume
 from mjrl.learn.distributed import check_alike, from_first, others_reachable, stop_agreed
@@ -31,7 +32,6 @@ from mjrl.sim.memory import check_room
 from mjrl.sim.open import open_backend
 from mjrl.sim.resolve import Resolved
 from mjrl.sim.seeds import streams
-from mjrl.view.window import open_window
 
 
 def train(
@@ -276,18 +276,15 @@ def _learn(
   """The learning itself, shown and timed as the options ask for."""
   if profile:
     profile.attach(runner)
-  env = runner.mjrl_env
-  window = None if options.headless else open_window(env)
+  show = open_show(runner.mjrl_env, options.viewer, TRAINING)
   try:
     with TensorBoard(runner.folder, options.tensorboard_port), others_reachable():
-      runner.learn(
-        iterations, stop=stop, after_step=(lambda: window.draw(env)) if window else lambda: None
-      )
+      runner.learn(iterations, stop=stop, after_step=show.step if show else lambda: None)
   finally:
     if profile:
       profile.end()
-    if window:
-      window.close()
+    if show:
+      show.close()
 
 
 def _rollout_bytes_per_env(task: Task, recipe: Recipe) -> int:

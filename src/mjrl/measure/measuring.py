@@ -9,6 +9,7 @@ from mjrl.envs.env import Env
 from mjrl.envs.policy import advance, begin
 from mjrl.envs.postures import posture_of
 from mjrl.envs.scenes import physics_of
+from mjrl.envs.show import Show
 from mjrl.measure.figures import segment_figures
 from mjrl.measure.files import write_csv, write_json
 from mjrl.measure.gait_figures import clock
@@ -18,7 +19,6 @@ from mjrl.measure.record import Recorder, Recording, columns
 from mjrl.measure.replay import Replay
 from mjrl.measure.series import Posture, Segment, segment, standard_series
 from mjrl.sim.versions import PACKAGES, WARP_PACKAGES, versions_of
-from mjrl.view.window import Window
 
 SETTLE_S = 1.0
 SEGMENT_S = 20.0
@@ -30,7 +30,7 @@ def measure_replay(
   posture: Posture | None,
   steps: int | None,
   speed: float,
-  window: Window | None,
+  show: Show | None,
 ) -> Measured:
   """Measure the command and the posture, or the standard series.
 
@@ -53,7 +53,7 @@ def measure_replay(
   segments = []
   try:
     for held in series:
-      recording = record(replay, held, steps, pace, status, window)
+      recording = record(replay, held, steps, pace, status, show)
       segments.append(measured_segment(replay, about, held, recording))
   finally:
     status.end()
@@ -91,7 +91,7 @@ def record(
   steps: int,
   pace: Pace,
   status: StatusLine,
-  window: Window | None,
+  show: Show | None,
 ) -> Recording:
   """Start every env anew, hold a command for so many control steps, and record."""
   env = replay.env
@@ -105,8 +105,8 @@ def record(
     step = advance(env, replay.policy, observations)
     observations = step.observations
     recorder.add(step.state, step.terminated)
-    if window and not window.closed:
-      window.draw(env)
+    if show:
+      show.step((("command", f"{held.name}; measuring, so that nothing can be steered"),))
     status.step(step.state.velocity.mean(0).tolist(), held.command, held.name)
     pace.wait()
   return recorder.recording(diverged=int(env.end_iteration(0)["Metrics/diverged"]))

@@ -7,27 +7,46 @@ from typing import TextIO
 
 AVERAGED_S = 1.0
 """Time constant of the speeds in the status line, simulated: a gait sways within a stride."""
+REST_S = 1 / 60
+"""How long a paused replay sleeps before it looks again for what is asked of it."""
 
 
 class Pace:
-  """Holds simulated time to speed times real time; 0 is as fast as possible."""
+  """Holds simulated time to `speed` times real time; 0 is as fast as possible."""
 
   def __init__(self, speed: float, dt_s: float) -> None:
     """Start the clock, for control steps of dt_s."""
     self._speed, self._dt_s = speed, dt_s
-    self._start_s = time.perf_counter()
+    self._start_s = self._due_s = time.perf_counter()
     self._steps = 0
 
   def wait(self) -> None:
     """Count a control step, and sleep until it is due."""
     self._steps += 1
     if self._speed:
-      due_s = self._start_s + self._steps * self._dt_s / self._speed
-      time.sleep(max(0.0, due_s - time.perf_counter()))
+      self._due_s += self._dt_s / self._speed
+      time.sleep(max(0.0, self._due_s - time.perf_counter()))
+
+  @property
+  def speed(self) -> float:
+    """Simulated over real time that is aimed at; may be set at any time."""
+    return self._speed
+
+  @speed.setter
+  def speed(self, speed: float) -> None:
+    self._speed = speed
+    self._due_s = time.perf_counter()
+
+  def rest(self) -> None:
+    """Let a moment of real time pass that does not count."""
+    began_s = time.perf_counter()
+    time.sleep(REST_S)
+    self._due_s = time.perf_counter()
+    self._start_s += self._due_s - began_s
 
   @property
   def real_time_factor(self) -> float:
-    """Simulated over real time since the start."""
+    """Simulated over real time since the start, without rests."""
     return self._steps * self._dt_s / max(time.perf_counter() - self._start_s, 1e-9)
 
 

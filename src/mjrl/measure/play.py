@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mjrl.envs.filmed import subject_of
+from mjrl.envs.show import REPLAY, Show, open_show
 from mjrl.envs.task import Task
 from mjrl.measure import compare
 from mjrl.measure.agents import AGENTS
@@ -16,9 +17,10 @@ from mjrl.measure.report import report
 from mjrl.measure.series import Posture
 from mjrl.measure.watch import watch
 from mjrl.sim.resolve import Resolved
+from mjrl.view.choice import Choice
+from mjrl.view.controls import Range
 from mjrl.view.film import Film
 from mjrl.view.shot import Shot
-from mjrl.view.window import Window, open_window
 
 INTERRUPTED = 130
 
@@ -40,7 +42,7 @@ def play(
   measure: bool,
   film: Shot | None,
   library: str,
-  headless: bool,
+  viewer: Choice,
 ) -> int:
   """Replay a policy until it has run its steps, its window is closed, or Ctrl-C.
 
@@ -52,7 +54,7 @@ def play(
     agent: "trained", "zero" or "random".
     checkpoint: file of the trained agent's policy.
     steps: control steps; when measuring, of each command. None goes on, or measures 20 s of each.
-    speed: simulated over real time, 0 as fast as possible; None is 1 with a window, else 0.
+    speed: simulated over real time, 0 as fast as possible; None is 1 with a viewer, else 0.
     command: held throughout, forward m/s, left m/s, yaw rad/s; None has them drawn as in training,
       or takes the standard series when measuring.
     posture: held throughout, see `mjrl.envs.posture.POSTURE`; None likewise, where a task asks for
@@ -62,7 +64,7 @@ def play(
     measure: whether to measure and write `measure/`.
     film: of the replay, which then ends by itself; None films nothing.
     library: that draws it, see `mjrl.view.offscreen`.
-    headless: whether to do without a window.
+    viewer: to look at it with; it may be steered, unless it is measured.
 
   Returns:
     The exit code: 0, or 130 after Ctrl-C.
@@ -94,13 +96,14 @@ def play(
   measured: list[Measured] = []
   try:
     for replay in replays:
-      with _shown(replay, headless, speed) as (window, pace):
+      limits = None if measure else replay.trained
+      with _shown(replay, viewer, limits, speed) as (show, pace):
         if not measure:
           with _filmed(replay, film, library) as begun:
-            return watch(replay, command, posture, steps, pace, window, begun)
+            return watch(replay, command, posture, steps, pace, show, begun)
         if measured:
           print(f"measuring the same on {replay.resolved.name}", flush=True)
-        measured.append(measure_replay(replay, command, posture, steps, pace, window))
+        measured.append(measure_replay(replay, command, posture, steps, pace, show))
       _write(folder(first), measured)
   except KeyboardInterrupt:
     kept = f"{measured[0].circumstances.backend} alone" if measured else "nothing"
@@ -111,17 +114,17 @@ def play(
 
 @contextmanager
 def _shown(
-  replay: Replay, headless: bool, speed: float | None
-) -> Iterator[tuple[Window | None, float]]:
-  """A window, if one is wanted, and the speed; what went wrong is said at the end."""
-  window = None if headless else open_window(replay.env)
+  replay: Replay, viewer: Choice, limits: Sequence[Range] | None, speed: float | None
+) -> Iterator[tuple[Show | None, float]]:
+  """A viewer, if one is wanted, and the speed; what went wrong is said at the end."""
+  show = open_show(replay.env, viewer, REPLAY, limits)
   try:
-    yield window, (1.0 if window else 0.0) if speed is None else speed
+    yield show, (1.0 if show else 0.0) if speed is None else speed
   finally:
     for note in replay.env.take_notes():
       print(f"note: {note}", flush=True)
-    if window:
-      window.close()
+    if show:
+      show.close()
 
 
 @contextmanager

@@ -5,11 +5,12 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
+from mjrl.envs.curriculum import trained_ranges
 from mjrl.envs.describe import describe, differences
 from mjrl.envs.env import Env
 from mjrl.envs.policy import Policy
 from mjrl.envs.scene import compile_scene
-from mjrl.envs.task import Task
+from mjrl.envs.task import Event, Task
 from mjrl.learn import checkpoints
 from mjrl.measure import agents
 from mjrl.measure.replayed import as_replayed, check_policy, kept
@@ -26,6 +27,8 @@ class Replay:
 
   checkpoint, iteration  of a trained agent
   obs_noise              whether observations are as noisy as in training
+  trained                (3,) ranges of the command that the policy was trained on
+  pushes                 recurring events of training, which the replay leaves out
   """
 
   env: Env
@@ -36,6 +39,8 @@ class Replay:
   resolved: Resolved
   seed: int
   obs_noise: bool
+  trained: tuple[tuple[float, float], ...]
+  pushes: tuple[Event, ...]
   differences: tuple[str, ...]
   as_in_training: tuple[str, ...]
 
@@ -81,6 +86,8 @@ def open_replay(
     resolved=resolved,
     seed=seed,
     obs_noise=obs_noise,
+    trained=trained_ranges(task, _level(saved)),
+    pushes=tuple(event for event in task.events.values() if event.when == "interval"),
     differences=changed + _since(saved, task) + _driven(agent, command, posture, measure),
     as_in_training=kept(replayed),
   )
@@ -114,6 +121,12 @@ def _driven(
   if measure and command is None and posture is None:
     said.append("Commands are a fixed series; in training they are drawn anew every few seconds.")
   return tuple(said)
+
+
+def _level(saved: dict[str, Any] | None) -> int | None:
+  """The level that the ladder of a checkpoint's run had reached, if it had one."""
+  ladder = saved["curriculum"].get("command") if saved else None
+  return int(ladder["level"]) if ladder else None
 
 
 def _policy(agent: str, env: Env, seed: int, saved: dict[str, Any] | None) -> Policy:

@@ -12,7 +12,7 @@ NOT_MEASURED = "-"
 
 def report(measured: Measured) -> str:
   """What was measured, in about ten lines."""
-  return "\n".join([*circumstances(measured), *_blocks(rows(measured)), *warnings(measured)])
+  return "\n".join([*circumstances(measured), *_in_blocks(rows(measured)), *warnings(measured)])
 
 
 def circumstances(measured: Measured) -> list[str]:
@@ -34,7 +34,10 @@ def rows(measured: Measured) -> list[tuple[str, ...]]:
   """The table: a label, and a cell for each command; the commands themselves first."""
   postured = any(part.figures.posture for part in measured.segments)
   labels = _LABELS[:3] + (_POSTURE if postured else ()) + _LABELS[3:]
-  return list(zip(labels, *map(_column, measured.segments), strict=True))
+  columns = [
+    (*_column(part)[:3], *_posture(part), *_column(part)[3:]) for part in measured.segments
+  ]
+  return list(zip(labels, *columns, strict=True))
 
 
 def warnings(measured: Measured) -> list[str]:
@@ -48,11 +51,11 @@ def warnings(measured: Measured) -> list[str]:
   return lines
 
 
-def _blocks(rows: Sequence[Sequence[str]]) -> list[str]:
-  """The table for the console, in blocks of so many commands as a wide terminal holds."""
+def _in_blocks(table: Sequence[Sequence[str]]) -> list[str]:
+  """A table's lines, its columns in blocks that a wide terminal holds."""
   lines = []
-  for first in range(1, len(rows[0]), _ABREAST):
-    block = [(row[0], *row[first : first + _ABREAST]) for row in rows]
+  for first in range(1, len(table[0]), _ABREAST):
+    block = [(row[0], *row[first : first + _ABREAST]) for row in table]
     lines += [""] * bool(lines) + aligned(block)
   return lines
 
@@ -101,6 +104,8 @@ _LABELS = (
   "peak torque, at limit",
   "greatest tilt",
 )
+
+
 _POSTURE = ("twist of asked", "pitch of asked", "roll of asked", "height of asked")
 _ABREAST = 5  # commands side by side
 
@@ -123,7 +128,7 @@ def _reached(axis: Tracking, factor: float, unit: str, form: str) -> str:
 
 
 def _column(part: MeasuredSegment) -> tuple[str, ...]:
-  """What `_LABELS` name, of one command, with the rows of `_POSTURE` where one is asked for."""
+  """What `_LABELS` name, of one command."""
   figures, feet = part.figures, part.figures.all_feet
   clocks = [foot.clock_match.mean for foot in figures.feet.values() if foot.clock_match]
   tilt = figures.tilt_rad.greatest
@@ -131,7 +136,6 @@ def _column(part: MeasuredSegment) -> tuple[str, ...]:
     figures.name,
     ", ".join(_achieved(*axis) for axis in asked(part)) or NOT_MEASURED,
     ratios(part),
-    *_posture(part),
     _scaled(figures.drift_m_s, 100, "cm/s", 1),
     str(figures.falls),
     f"{_scaled(feet.lift_m, 1000, '', 0)} / {_scaled(feet.clearance_m, 1000, '', 0)} mm"

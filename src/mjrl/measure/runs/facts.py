@@ -13,6 +13,7 @@ from typing import Any
 from mjrl.learn.findings import PAGE
 from mjrl.learn.progress import clock
 from mjrl.learn.rules import TRACKING
+from mjrl.measure.measured import Circumstances
 from mjrl.measure.report import NOT_MEASURED, percent
 from mjrl.measure.runs.record import RunRecord
 
@@ -102,7 +103,7 @@ def facts(run: RunRecord) -> dict[str, list[str]]:
     "trouble": _trouble(run),
   }
   measured = run.measured  # whether it can be read is known once it was tried
-  said["replay"] = _replay(run) if measured is None else _replayed(run)
+  said["replay"] = [_no_replay(run) if measured is None else _replayed(run, measured.circumstances)]
   said["unreadable"] = [f"{name}: {why}" for name, why in run.troubles.items()]
   return {label: lines for label, lines in said.items() if lines}
 
@@ -249,21 +250,17 @@ def _trouble(run: RunRecord) -> list[str]:
   return lines
 
 
-def _replay(run: RunRecord) -> list[str]:
+def _no_replay(run: RunRecord) -> str:
   if "measure/measure.json" in run.troubles:
-    return [f"{NOT_MEASURED} (measure.json cannot be read)"]
-  return [
+    return f"{NOT_MEASURED} (measure.json cannot be read)"
+  return (
     f"{NOT_MEASURED} (a finished run is not a result; measure it: python scripts/play.py "
     f"--task {run.task} --checkpoint {run.folder} --headless --measure)"
-  ]
+  )
 
 
-def _replayed(run: RunRecord) -> list[str]:
-  """What the table of the replay stands on, where that is not the run as it ended."""
-  assert run.measured is not None
-  about = run.measured.circumstances
-  lines = []
+def _replayed(run: RunRecord, about: Circumstances) -> str:
+  """Of which checkpoint the replay is, and whether that is the newest."""
   newest = run.checkpoints[-1].name if run.checkpoints else NOT_MEASURED
   replayed = Path(about.checkpoint).name if about.checkpoint else f"agent {about.agent}"
-  lines.append(f"of {replayed}" + ("" if replayed == newest else f", and the newest is {newest}"))
-  return lines
+  return f"of {replayed}" + ("" if replayed == newest else f", and the newest is {newest}")

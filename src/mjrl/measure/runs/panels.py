@@ -30,8 +30,9 @@ class Panel:
 
 
 def svg(run: RunRecord) -> str:
-  """The picture; empty where there are no curves. Dashed lines are findings, a dotted one the end
-  of what was eased.
+  """The picture; empty where there are no curves.
+
+  Dashed lines are findings, a dotted one the end of what was eased.
   """
   panels = [panel for panel in _panels(run) if panel.curves]
   if not panels:
@@ -49,7 +50,8 @@ def svg(run: RunRecord) -> str:
   image = io.StringIO()
   with rc_context({"svg.fonttype": "none", "svg.hashsalt": "mjrl"}):
     FigureCanvasSVG(figure).print_svg(image, metadata={"Date": None})
-  return image.getvalue().partition("<svg")[1] + image.getvalue().partition("<svg")[2]
+  text = image.getvalue()
+  return text[text.index("<svg") :]  # without the prologue, which is a file's
 
 
 def _panels(run: RunRecord) -> list[Panel]:
