@@ -9,7 +9,7 @@ import torch
 
 from mjrl import tasks
 from mjrl.envs.env import Env
-from mjrl.envs.posture import posture_of
+from mjrl.envs.postures import posture_of
 from mjrl.envs.scene import compile_scene
 from mjrl.envs.task import noiseless, term
 from mjrl.envs.terms import terminations

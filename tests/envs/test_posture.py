@@ -9,7 +9,8 @@ import torch
 from mjrl import tasks
 from mjrl.envs.curriculum import Ladder, as_on_last_rung
 from mjrl.envs.mirror import Mirror
-from mjrl.envs.posture import Posture, PostureCommand, PostureRange
+from mjrl.envs.posture import PostureCommand, PostureRange
+from mjrl.envs.postures import Posture
 from mjrl.envs.scoring import Rewards
 from mjrl.envs.terms import rewards
 from mjrl.robots.jumper import JUMPER

@@ -37,8 +37,11 @@ class Ladder:
   @property
   def bars(self) -> dict[str, float]:
     """Errors to be below."""
-    ranges = self.ranges
-    return {name: row.bar_base + row.bar_slope * ranges[name] for name, row in self.tracked.items()}
+    ceilings = self._command.ceilings
+    return {
+      name: row.bar_base + row.bar_slope * row.fraction * ceilings[name]
+      for name, row in self.tracked.items()
+    }
 
   @property
   def at_top(self) -> bool:

@@ -9,11 +9,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from mjrl.envs.posture import POSTURE
 from mjrl.learn.atomic import write_bytes
 from mjrl.measure.definitions import DEFINITIONS
 from mjrl.measure.figures import SegmentFigures
 from mjrl.measure.measured import Circumstances, Measured, MeasuredSegment
-from mjrl.measure.series import segment
+from mjrl.measure.series import Posture, Segment
 
 SCHEMA = "mjrl/measure/1"
 COMMAND = ("forward_m_s", "left_m_s", "yaw_rad_s")
@@ -84,13 +85,23 @@ def read_json(path: Path) -> Measured:
 def _segment(plain: Mapping[str, Any]) -> MeasuredSegment:
   figures = _built(SegmentFigures, plain)
   nothing = np.zeros((figures.steps, 0))
+  forward, left, yaw = (plain["command"][name] for name in COMMAND)
   return MeasuredSegment(
-    segment=segment(tuple(plain["command"][name] for name in COMMAND)),
+    segment=Segment(name=figures.name, command=(forward, left, yaw), posture=_asked(figures)),
     figures=figures,
     env0=nothing,
     velocity_mean=nothing,
     velocity_std=nothing,
   )
+
+
+def _asked(figures: SegmentFigures) -> Posture | None:
+  """The posture that was asked for."""
+  body = figures.posture
+  if body is None:
+    return None
+  twist, pitch, roll, height = (getattr(body, name).commanded for name in POSTURE)
+  return twist, pitch, roll, height
 
 
 def _built(hint: Any, plain: Any) -> Any:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mjrl.envs.env import Env
 from mjrl.envs.policy import advance, begin
-from mjrl.envs.posture import posture_of
+from mjrl.envs.postures import posture_of
 from mjrl.envs.scenes import physics_of
 from mjrl.envs.show import Show
 from mjrl.measure.figures import segment_figures

@@ -4,7 +4,7 @@ import torch
 
 from mjrl.envs.filmed import Filming
 from mjrl.envs.policy import advance, begin
-from mjrl.envs.posture import posture_of
+from mjrl.envs.postures import posture_of
 from mjrl.envs.show import Show
 from mjrl.measure.pace import Pace, StatusLine
 from mjrl.measure.replay import Replay
