@@ -37,7 +37,7 @@ def test_a_film_is_said_and_passed_on(called, tmp_path, capsys):
     (["--video", "a.mp4", "--video_size", "641x480"], "must be even"),
     (["--video", "a.mp4", "--video_fps", "51"], "from 1 to 50"),
     (["--video", "a.mp4", "--video_camera", "left"], "--video_camera 'left'"),
-    (["--video", "a.mp4", "--measure"], "do not go together"),
+    (["--video", "a.mp4", "--measure"], "does not go with --measure"),
     (["--video_fps", "50"], "--video_fps has no effect without --video"),
     (["--scene", "icee"], "did you mean 'ice'"),
     (["--scene", "none.map"], "there is no such file or folder"),

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from mjrl import tasks
-from mjrl.envs import scene
+from mjrl.envs.scenery import add_ground
+from mjrl.envs.scenes import DEFAULT, SCENES
 from mjrl.sim.native import NativeBackend
 from mjrl.sim.warp import WarpBackend
 from mjrl.sim.warp_sizes import Sizes, choose_sizes, measure
@@ -33,7 +34,7 @@ def model():
   task = tasks.build("jumper.tripod")
   spec = mujoco.MjSpec.from_file(str(task.robot.mjcf))
   spec.option.timestep = task.physics_dt_s
-  scene.add_ground(spec)
+  add_ground(spec, SCENES[DEFAULT])
   for actuator in spec.actuators:
     actuator.nsample, actuator.delay = 3, 0.01
   site = mujoco.mjtObj.mjOBJ_SITE
